@@ -45,7 +45,7 @@ class Wheel:
     Attributes:
         requirement: The package, with its version pinned.
         folder: Folder of the files in the wheel, with slashes.
-        commit: Commit of the hub repository with identical files, by size and hash.
+        commit: Commit of the hub repository with identical files, by size and hash; "" without a repository.
         further: More packages, each with its folder, if one package is too small for the model. Then the n-th package
             contains part n of a file that is split; its name ends in .part and n.
     """
@@ -68,7 +68,7 @@ class Model:
     Attributes:
         name: As in the configuration and in `repartee models pull NAME`.
         kind: Name of its `ModelKind`, which decides where it is stored.
-        repository: On the hub, owner/name.
+        repository: On the hub, owner/name; "": only the wheel has it.
         revision: Branch or commit.
         files: The required files.
         size_mb: Approximate size of all files in 10^6 bytes; None if unknown until the hub is asked.

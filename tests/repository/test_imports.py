@@ -40,8 +40,8 @@ NAME_ENGINES = frozenset(
 and weather; engines on a cluster; services and a server that speak OpenAI's protocol."""
 
 LAYERS = (
-    "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills",
-    "trace",
+    "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "speakers", "turns",
+    "skills", "trace",
     "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "checks",
     "endpoint_probe", "first_run", "trace_report", "replay",
     "commands",

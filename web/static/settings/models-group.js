@@ -6,7 +6,7 @@ import { ModelDownload } from "./model-download.js";
 import { makeField, makeGroup, setOptions } from "./rows.js";
 import { fetchModels } from "./server-changes.js";
 
-const KINDS = ["whisper", "piper", "chat", "smart-turn"]; // in the order of the list
+const KINDS = ["whisper", "piper", "chat", "smart-turn", "speaker-embedder"]; // in the order of the list
 
 export class ModelsGroup {
   /** @param {() => void} onChange called when a model is there, and when the server was restarted */

@@ -375,6 +375,7 @@ export default {
   "models.kind_piper": "Stimme",
   "models.kind_chat": "Sprachmodell",
   "models.kind_smart-turn": "Ende eines Zuges",
+  "models.kind_speaker-embedder": "erkennt, wer spricht",
   "models.download": "Herunterladen",
   "models.cancel": "Abbrechen",
   "models.progress": "Fortschritt",

@@ -390,6 +390,7 @@ export default {
   "models.kind_piper": "voice",
   "models.kind_chat": "language model",
   "models.kind_smart-turn": "end of a turn",
+  "models.kind_speaker-embedder": "who speaks",
   "models.download": "Download",
   "models.cancel": "Cancel",
   "models.progress": "Progress of the download",

@@ -375,6 +375,7 @@ export default {
   "models.kind_piper": "voz",
   "models.kind_chat": "modelo de lenguaje",
   "models.kind_smart-turn": "final de turno",
+  "models.kind_speaker-embedder": "quién habla",
   "models.download": "Descargar",
   "models.cancel": "Cancelar",
   "models.progress": "Progreso de la descarga",

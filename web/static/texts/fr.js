@@ -375,6 +375,7 @@ export default {
   "models.kind_piper": "voix",
   "models.kind_chat": "modèle de langage",
   "models.kind_smart-turn": "fin d'un tour",
+  "models.kind_speaker-embedder": "qui parle",
   "models.download": "Télécharger",
   "models.cancel": "Annuler",
   "models.progress": "Progression du téléchargement",

@@ -1,0 +1,37 @@
+"""Holds every threshold of who speaks. Similarities are cosines of speaker embeddings, -1..1.
+
+They were chosen on the *train* speakers of real calls and dictation (docs/performance.md, "Who speaks"): the cosines of
+a voice with its own speech and with speech of others.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerThresholds:
+    """Thresholds of labels and of the focus."""
+
+    min_speech_s: float = 0.8
+    """Least speech in s whose embedding counts. The network hears windows of 0.8 s; shorter speech is padded."""
+
+    same_voice: float = 0.65
+    """Similarity from which speech is of a known voice: near the equal error rate."""
+
+    keep_voice: float = 0.5
+    """Similarity from which speech keeps the label of the speech before it. Few stretches of the same voice are
+    below."""
+
+    new_voice: float = 0.45
+    """Similarity to every known voice below which speech is a new voice. Between, it keeps the label before it."""
+
+    min_lead: float = 0.1
+    """Lead in similarity by which another known voice takes the label from the voice that spoke last."""
+
+    max_voices: int = 8
+    """Limit on the voices that get a label S1, S2, ... in one conversation. Later ones get none."""
+
+    max_memory_s: float = 20.0
+    """Seconds of speech up to which what a voice is made of counts, so that it follows a voice that changes."""
+
+
+THRESHOLDS = SpeakerThresholds()
