@@ -1,1 +1,1 @@
-"""Languages of the skills, each a folder, and the matching of sentences. Imports from `skills` only `answers`."""
+"""Languages of the skills, each a folder, and the matching of sentences. Imports from `skills` only `templates`."""

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 from hassil.intents import Intents, TextSlotList
-from hassil.recognize import RecognizeResult, recognize_all
 
 from assistant.skills.languages.duration_words import (
     contains_24_hour_time,
@@ -18,6 +17,7 @@ from assistant.skills.languages.duration_words import (
 from assistant.skills.languages.language import Language, read_yaml, shared_files
 from assistant.skills.languages.numerals import NumberedWords, find_numbers
 from assistant.skills.languages.words import Wording, plain_words, without_frame, wording_of
+from assistant.skills.templates.templates import Parse, Templates, templates_of
 
 _DIALOG = "dialog_"
 """Prefix of the intents of answers to a question, and of references to the last request."""
@@ -90,9 +90,10 @@ class SentenceTemplates:
         loaded = load_intents(language, shared_files(language.code) if files is None else files)
         dialog = {name: intent for name, intent in loaded.intents.items() if name.startswith(_DIALOG)}
         self.intents = replace(loaded, intents={n: intent for n, intent in loaded.intents.items() if n not in dialog})
-        self._dialog = replace(loaded, intents=dialog)
-        of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
-        self._timed = replace(self.intents, intents=of_times)
+        every = templates_of(loaded)
+        self._requests = every.of_intents(lambda name: name not in dialog)
+        self._dialog = every.of_intents(lambda name: name in dialog)
+        self._timed = self._requests.of_intents(lambda name: name.startswith(_TIMED))
         self.wording = wording_of(read_yaml(language.code, "wording"))
         self._numerals = language.numerals
         self._duration_words = duration_words_of(read_yaml(language.code, "durations"))
@@ -112,7 +113,7 @@ class SentenceTemplates:
     def find_all(self, text: str) -> Iterator[TemplateMatch]:
         """Yields every way in which a template matches all of `text`, without rewriting it."""
         words = plain_words(text, self.wording)
-        return self._match_all((words, without_frame(words, self.wording)), self.intents)
+        return self._match_all((words, without_frame(words, self.wording)), self._requests)
 
     def dialog_words(self, text: str) -> tuple[str, ...]:
         """Returns the words of `text` as an answer to a question, without polite phrases."""
@@ -132,15 +133,14 @@ class SentenceTemplates:
             if match.numbers.get(_ONE, 1) == 1:  # "the second one", not "the second two"
                 yield match
 
-    def _match_all(self, tried: Iterable[tuple[str, ...]], intents: Intents) -> Iterator[TemplateMatch]:
+    def _match_all(self, tried: Iterable[tuple[str, ...]], templates: Templates) -> Iterator[TemplateMatch]:
         for words in dict.fromkeys(tried):
             numbered = find_numbers(words, self._numerals)
             if not words or len(numbered.numbers) > MAX_NUMBERS:
                 continue
-            joined = " ".join(numbered.words)
-            for result in recognize_all(joined, intents):
-                if _matches_whole_words(result, joined) and _names_are_plausible(result, self.wording):
-                    yield _template_match(result, numbered)
+            for parse in templates.parses(" ".join(numbered.words)):
+                if _names_are_plausible(parse, self.wording):
+                    yield _template_match(parse, numbered)
 
     def _find(self, text: str) -> TemplateMatch | None:
         words = plain_words(text, self.wording)
@@ -148,7 +148,7 @@ class SentenceTemplates:
         if contains_24_hour_time(words, self._duration_words) and (match := self._match_timed(text, words)) is not None:
             return match
         bare = without_frame(words, self.wording)
-        match = self._match(words, self.intents) or (self._match(bare, self.intents) if bare != words else None)
+        match = self._match(words, self._requests) or (self._match(bare, self._requests) if bare != words else None)
         return match or self._match_timed(text, words)
 
     def _match_timed(self, text: str, words: tuple[str, ...]) -> TemplateMatch | None:
@@ -166,16 +166,15 @@ class SentenceTemplates:
         """Returns the words of `text` with contractions unchanged, without polite phrases."""
         return without_frame(plain_words(text, self._without_contractions), self._without_contractions)
 
-    def _match(self, words: tuple[str, ...], intents: Intents) -> TemplateMatch | None:
+    def _match(self, words: tuple[str, ...], templates: Templates) -> TemplateMatch | None:
         numbered = find_numbers(words, self._numerals)
         if not words or len(numbered.numbers) > MAX_NUMBERS:
             return None
-        text = " ".join(numbered.words)
         best: TemplateMatch | None = None
-        for result in recognize_all(text, intents):
-            if not (_matches_whole_words(result, text) and _names_are_plausible(result, self.wording)):
+        for parse in templates.parses(" ".join(numbered.words)):
+            if not _names_are_plausible(parse, self.wording):
                 continue
-            match = _template_match(result, numbered)
+            match = _template_match(parse, numbered)
             if _TASK not in match.values:
                 return match
             if best is None or _preference(match) > _preference(best):
@@ -183,56 +182,42 @@ class SentenceTemplates:
         return best
 
 
-def _matches_whole_words(result: RecognizeResult, text: str) -> bool:
-    """Returns whether every slot matched whole words. hassil alone reads "5 min feet" as "5 m", "in feet"."""
-    padded = f" {text} "
-    for entity in result.entities_list:
-        if entity.text_span is None:
-            continue
-        start, end = entity.text_span
-        taken = padded[start : end + 2]
-        if taken.strip() != entity.text.strip() or not taken[0].isspace() or not taken[-1].isspace():
+def _names_are_plausible(parse: Parse, wording: Wording) -> bool:
+    """Returns whether the text in each name slot can be a name."""
+    free = [(slot.name, slot.text.split()) for slot in parse.slots if slot.is_free]
+    for name, words in free:
+        if name == _TASK:
+            if not (0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words)))):
+                return False
+        elif name in _FREE:
+            if not 0 < len(words) <= _MAX_FREE_WORDS:
+                return False
+        elif not (
+            0 < len(words) <= _MAX_NAME_WORDS
+            and all(word.replace("'", "").isalpha() for word in words)
+            and wording.not_in_names.isdisjoint((*words[:1], *words[-1:], *(set(words[1:-1]) - _INSIDE_NAMES)))
+        ):
             return False
     return True
 
 
-def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
-    """Returns whether the text in each name slot can be a name."""
-    tasks = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name == _TASK]
-    if not all(0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words))) for words in tasks):
-        return False
-    wildcards = [entity for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
-    if any(not 0 < len(entity.text.split()) <= _MAX_FREE_WORDS for entity in wildcards if entity.name in _FREE):
-        return False
-    names = [entity.text.split() for entity in wildcards if entity.name not in _FREE]
-    return all(
-        0 < len(words) <= _MAX_NAME_WORDS
-        and all(word.replace("'", "").isalpha() for word in words)
-        and wording.not_in_names.isdisjoint((*words[:1], *words[-1:], *(set(words[1:-1]) - _INSIDE_NAMES)))
-        for words in names
-    )
-
-
-def _template_match(result: RecognizeResult, numbered: NumberedWords) -> TemplateMatch:
+def _template_match(parse: Parse, numbered: NumberedWords) -> TemplateMatch:
     values: dict[str, str] = {}
     words: dict[str, str] = {}
     numbers: dict[str, Fraction] = {}
-    for entity in result.entities_list:
-        if isinstance(entity.value, int):
-            numbers[entity.name], words[entity.name] = (
-                numbered.numbers[entity.value],
-                numbered.number_words[entity.value],
-            )
+    for slot in parse.slots:
+        if isinstance(slot.value, int):
+            numbers[slot.name], words[slot.name] = numbered.numbers[slot.value], numbered.number_words[slot.value]
         else:
-            values[entity.name], words[entity.name] = str(entity.value).strip(), entity.text.strip()
+            values[slot.name], words[slot.name] = str(slot.value).strip(), slot.text
     if _TASK in values:
         values[_TASK] = _task(values[_TASK], numbered)
     values |= {slot: _as_said(values[slot], numbered) for slot in _FREE if slot in values}
-    beside = result.intent_metadata or {}
-    answer = str(beside["answer"]) if "answer" in beside else None
-    ends = [entity.text_span[1] for entity in result.entities_list if entity.name == _TASK and entity.text_span]
-    open_ended = len(" ".join(numbered.words)) in ends
-    return TemplateMatch(result.intent.name, values, words, numbers, answer, bool(beside.get("missing")), open_ended)
+    answer = str(parse.metadata["answer"]) if "answer" in parse.metadata else None
+    open_ended = any(slot.name == _TASK and slot.end >= len(parse.text) - 1 for slot in parse.slots)
+    return TemplateMatch(
+        *(parse.intent, values, words, numbers, answer, bool(parse.metadata.get("missing")), open_ended),
+    )
 
 
 def _task(matched: str, numbered: NumberedWords) -> str:

@@ -140,14 +140,14 @@ def without_frame(words: tuple[str, ...], wording: Wording) -> tuple[str, ...]:
 
 
 def _without_opening(words: tuple[str, ...], wording: Wording) -> tuple[str, ...]:
-    for opening in wording.openings:
-        if len(words) > len(opening) and words[: len(opening)] == opening:
+    for opening in wording.openings if words else ():
+        if words[0] == opening[0] and len(words) > len(opening) and words[: len(opening)] == opening:
             return words[len(opening) :]
     return words
 
 
 def _without_closing(words: tuple[str, ...], wording: Wording) -> tuple[str, ...]:
-    for closing in wording.closings:
-        if len(words) > len(closing) and words[-len(closing) :] == closing:
+    for closing in wording.closings if words else ():
+        if words[-1] == closing[-1] and len(words) > len(closing) and words[-len(closing) :] == closing:
             return words[: -len(closing)]
     return words

@@ -1,21 +1,27 @@
 """The templates can be spoken and answered, and sentences drawn from them are understood."""
 
 import itertools
+import random
 from datetime import UTC, datetime
 from pathlib import Path
 
 import home_assistant_intents
 import pytest
 from hassil.intents import Intents
+from hassil.recognize import recognize_all
 from hassil.sample import sample_sentence
 from support.conversations.loaded_skills import sentence_templates, written_skills
+from support.texts.sentence_table import sections
 from support.texts.text_cases import text_cases
 
 from assistant.skills.answers import SkillContext
 from assistant.skills.clock.skill import load_zones
+from assistant.skills.languages.language import LANGUAGES, load_language
+from assistant.skills.languages.numerals import find_numbers
 from assistant.skills.languages.sentences import SentenceTemplates
 from assistant.skills.languages.words import plain_words, without_frame
 from assistant.skills.skills import Skills
+from assistant.skills.templates.templates import templates_of
 
 UNDERSTOOD = Path(__file__).with_name("understood.txt")
 """Sentences drawn from the English templates, in lower case and without digits."""
@@ -109,3 +115,37 @@ def test_missing_time_zones_are_reported(skills: Skills, monkeypatch: pytest.Mon
     answer = slim.answer("what time is it in tokyo", CONTEXT)
     assert answer is not None
     assert answer.text == "I don't know the time in Tokyo: this machine has no time zone database."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_templates_match_in_every_way_in_which_hassil_does(code: str) -> None:
+    """hassil is many times slower, so the skills use only its parser."""
+    sentences = sentence_templates(code)
+    language = load_language(code)
+    templates = templates_of(sentences.intents)
+    checked = 0
+    table = [row[1] for section in sections() for row in section.rows if row[0] == code]
+    for said in random.Random(code).sample(table, 60):
+        words = without_frame(plain_words(said, sentences.wording), sentences.wording)
+        text = " ".join(find_numbers(words, language.numerals).words)
+        theirs = {
+            (result.intent.name, *sorted((slot.name, str(slot.value).strip()) for slot in result.entities_list))
+            for result in recognize_all(text, sentences.intents)
+            if all(has_whole_words(slot.text_span, text) for slot in result.entities_list)
+        }
+        ours = {
+            (parse.intent, *sorted((slot.name, str(slot.value)) for slot in parse.slots))
+            for parse in templates.parses(text)
+        }
+        assert ours == theirs, said
+        checked += bool(ours)
+    assert checked > 20
+
+
+def has_whole_words(span: tuple[int, int] | None, text: str) -> bool:
+    """hassil alone reads "5 min feet" as "5 m", "in feet"."""
+    if span is None:
+        return True
+    taken = f" {text} "[span[0] : span[1] + 2]
+    return taken[0].isspace() and taken[-1].isspace()

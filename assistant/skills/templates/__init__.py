@@ -1,0 +1,1 @@
+"""Matching of sentence templates, which hassil parses. Imports nothing of the program."""
