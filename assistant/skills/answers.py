@@ -66,6 +66,21 @@ class RestartTimers:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameTimers:
+    """Gives the timers with these numbers another name.
+
+    Attributes:
+        numbers: The timers.
+        name: The name.
+        announcement: Sentence to say when they end.
+    """
+
+    numbers: tuple[int, ...]
+    name: str
+    announcement: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetAlarm:
     """Sets an alarm or a reminder for a time of the wall clock.
 
@@ -169,7 +184,7 @@ class Several:
 
 
 TimerEffect = (
-    SetTimer | CancelTimers | PauseTimers | ResumeTimers | AddTime | RestartTimers
+    SetTimer | CancelTimers | PauseTimers | ResumeTimers | AddTime | RestartTimers | RenameTimers
     | SetAlarm | MoveAlarm | CancelAlarms | CancelAll
 )  # fmt: skip
 SkillEffect = (

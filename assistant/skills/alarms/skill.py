@@ -3,7 +3,7 @@
 from assistant.skills.alarms.replies import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.kinds import Replies, SentenceSkill, without_match
 from assistant.skills.languages.language import LANGUAGES
-from assistant.skills.ringing.timer_changes import move_alarm, snooze
+from assistant.skills.ringing.timer_changes import move_alarm, shift_alarm, snooze
 from declarations.skill import Skill
 
 REPLIES: Replies = {
@@ -12,6 +12,7 @@ REPLIES: Replies = {
         "alarm_wake": set_alarm,
         "alarm_in": set_alarm_in,
         "alarm_move": move_alarm,
+        "alarm_shift": shift_alarm,
         "alarm_cancel": cancel_alarms,
         "alarm_list": without_match(tell_alarms),
     },

@@ -3,6 +3,7 @@
 A table gives each reference its rule. A rule changes the last request and has it answered again. Pure.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -217,7 +218,8 @@ def _extend(sign: int) -> _Rule:
         language, more = requests.language, float(seconds)
         left_s = timer.left_s + sign * more
         if left_s < 1:
-            return SkillAnswer(language.say("timer_too_short"), "timers")
+            left = language.phrases.duration(math.ceil(timer.left_s))
+            return SkillAnswer(language.say("timer_less_left", left=left), "timers")
         if left_s > _MAX_TIMER_S:
             return SkillAnswer(language.say("timer_too_long"), "timers")
         text = language.say("snoozed" if sign > 0 else "timer_shorter", duration=language.phrases.duration(more))
@@ -231,13 +233,47 @@ def _another(subject: Subject, match: TemplateMatch, context: SkillContext, requ
     """Sets another entry of the same kind: "start one for five minutes"."""
     kind = _kind(subject)
     name = {slot: value for slot, value in match.values.items() if slot == "name"}
-    if kind == "timer" and duration_s(match) is not None:
-        return requests.reply_to(with_duration(request("timer_set", **name), match), context)
-    if kind == "alarm" and not name:
+    is_bare = "bare" in match.numbers  # "another for twenty": in the unit of before
+    if kind == "timer" and (is_bare or duration_s(match) is not None):
+        unit = {slot: value for slot, value in _unit_of(subject).items() if is_bare}
+        return requests.reply_to(with_duration(request("timer_set", **name, **unit), match), context)
+    if kind == "alarm" and not name and not is_bare:
         in_time = duration_s(match) is not None
         base = request("alarm_set")
         return requests.reply_to(with_duration(base, match) if in_time else with_moment(base, match), context)
     return None
+
+
+def _unit_of(subject: Subject) -> dict[str, str]:
+    values = subject.match.values if isinstance(subject, TimerSet) else {}
+    return {slot: value for slot, value in values.items() if slot == "ua"}
+
+
+def _shift(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Lets the last alarm or reminder ring later or earlier; a timer run longer or shorter: "ten minutes later"."""
+    kind = _kind(subject)
+    if kind is None or isinstance(subject, ListNamed):
+        return None
+    if kind == "timer":
+        return _extend(int(match.values["shift"]))(subject, match, context, requests)
+    return _of_entries(subject, replace(match, intent=f"{kind}_shift"), context, requests)
+
+
+def _rename(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
+    """Names the last timer: "call it pasta"."""
+    if _kind(subject) != "timer":
+        return None
+    return _of_entries(subject, replace(match, intent="timer_rename"), context, requests)
+
+
+def _of_entries(
+    subject: Subject, asked: TemplateMatch, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    """Answers a request about the entries that "it" means."""
+    kind = kind_of(asked)
+    assert kind is not None, "the intent names it"
+    meant = only(context.running, (entry.number for entry in _entries(subject, kind, context)))
+    return requests.reply_to(asked, replace(context, running=meant))
 
 
 # ---- lists ----
@@ -360,6 +396,8 @@ _RULES: dict[str, _Rule] = {
     "dialog_move": _move,
     "dialog_longer": _extend(1),
     "dialog_shorter": _extend(-1),
+    "dialog_shift": _shift,
+    "dialog_rename": _rename,
     "dialog_one": _another,
     "dialog_other": _other,
     "dialog_of": _of,

@@ -6,7 +6,9 @@ from typing import Protocol
 from assistant.skills.answers import (
     AddTime,
     Asking,
+    MoveAlarm,
     PauseTimers,
+    RenameTimers,
     ResumeTimers,
     Said,
     SetAlarm,
@@ -74,7 +76,9 @@ def subject_of(match: TemplateMatch, effect: SkillEffect | None) -> Subject | No
             return TimerSet(match, name, seconds)
         case SetAlarm(local_time, about=about):
             return AlarmSet(match, local_time, about)
-        case PauseTimers(numbers) | ResumeTimers(numbers) | AddTime(numbers):
+        case PauseTimers(numbers) | ResumeTimers(numbers) | AddTime(numbers) | RenameTimers(numbers):
             return EntriesNamed(match, numbers)
+        case MoveAlarm(number):
+            return EntriesNamed(match, (number,))
         case _:
             return EntriesNamed(match) if kind_of(match) is not None else RequestAnswered(match)

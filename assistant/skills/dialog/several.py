@@ -24,14 +24,15 @@ from assistant.skills.answers import (
     list_effects,
     timer_effects,
 )
-from assistant.skills.dialog.memory import Remember
+from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.dialog.slots import without_entries
 from assistant.skills.languages.language import base_language
 from assistant.skills.lists.items import RemoveItems, changed
 
 _MAX_CUTS = 5
 """Longer lists of requests are rare, and each place to split costs two matches."""
-_MAX_VERB_WORDS = 2
+_MAX_VERB_WORDS = 3
+"""Words at the beginning that a later part may share: "set alarms for six and seven"."""
 
 _DETERMINERS = frozenset("a an the ein eine einen der die das den un une le la les una el los las".split())
 """Words that end no verb: "pon un" of "pon un temporizador" is none that "y para mí" could share."""
@@ -44,12 +45,9 @@ Answer = Callable[[str, SkillContext], SkillAnswer | None]
 
 
 def joint_pattern(joints: Sequence[str]) -> re.Pattern[str]:
-    """Returns a pattern for what stands between two requests: punctuation, a joint such as "and then", or both.
-
-    A digit after it begins no request: "two hours and 30 minutes".
-    """
+    """Returns a pattern for what stands between two requests: punctuation, a joint such as "and then", or both."""
     words = "|".join(re.escape(joint) for joint in joints)
-    return re.compile(rf"(?:[,;.?!]\s+(?:(?:{words})\s+)?|\s+(?:{words})\s+)(?!\d)", re.IGNORECASE)
+    return re.compile(rf"(?:[,;.?!]\s+(?:(?:{words})\s+)?|\s+(?:{words})\s+)", re.IGNORECASE)
 
 
 def answer_several(text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer) -> SkillAnswer | None:
@@ -75,16 +73,26 @@ def _split(
             continue
         later, next_new = _context_after(context, first, new)
         words = before.split()
-        verbs = (words[:count] for count in range(1, min(_MAX_VERB_WORDS, len(words) - 1) + 1))
-        elided = (" ".join((*verb, after)) for verb in verbs if verb[-1].lower() not in _DETERMINERS)
-        rest = next(
-            (answer_part for part in (after, *elided) if (answer_part := _understood(answer(part, later))) is not None),
-            None,
-        )
+        rest = _understood(answer(after, later)) or _elided(words, after, replace(later, memory=Memory()), answer)
         if rest is not None:
             return first, rest
         if (more := _split(after, later, joint, answer, next_new)) is not None:
             return first, *more
+    return None
+
+
+def _elided(words: Sequence[str], after: str, context: SkillContext, answer: Answer) -> SkillAnswer | None:
+    """Returns the answer to a part that shares its first words with the part before: "set alarms for six and seven".
+
+    With a verb of its own it is about no earlier alarm. More shared words must make a request that lacks nothing.
+    """
+    for count in range(1, min(_MAX_VERB_WORDS, len(words) - 1) + 1):
+        verb = words[:count]
+        if verb[-1].lower() in _DETERMINERS:
+            continue
+        answered = _understood(answer(" ".join((*verb, after)), context))
+        if answered is not None and (count < _MAX_VERB_WORDS or answered.question is None):
+            return answered
     return None
 
 

@@ -1,17 +1,17 @@
 """Reminders: "remind me to call Anna at five". A reminder is an alarm that says what it is about."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from assistant.skills.alarms.replies import find_clock, find_day, names_time, not_past, say_moment
 from assistant.skills.answers import AlarmState, AnswerWithEffect, Asking, CancelAlarms, Reply, SetAlarm, SkillContext
 from assistant.skills.dialog.memory import MissingSlot, WhichEntry
 from assistant.skills.languages.language import Language
 from assistant.skills.languages.sentences import TemplateMatch
-from assistant.skills.timers.durations import duration_s
+from assistant.skills.timers.durations import duration_s, later
 
 _MAX_REMINDERS = 20
-_MAX_S = 6 * 86400  # from the seventh day on, the name of a weekday is ambiguous
+_MAX_S = 366 * 86400
 _MAX_LISTED = 4
 
 
@@ -49,9 +49,8 @@ def set_reminder_in(match: TemplateMatch, language: Language) -> Reply:
     after = timedelta(seconds=float(seconds))
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
-        # Elapsed time, independent of clock changes.
-        local_time = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
-        return _set(language, local_time.replace(tzinfo=None), match.values["task"], context)
+        local_time = later(context.now, after)
+        return _set(language, local_time, match.values["task"], context)
 
     return reply
 

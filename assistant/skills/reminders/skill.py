@@ -9,7 +9,7 @@ from assistant.skills.reminders.replies import (
     set_reminder_in,
     tell_reminders,
 )
-from assistant.skills.ringing.timer_changes import move_alarm
+from assistant.skills.ringing.timer_changes import move_alarm, shift_alarm
 from declarations.skill import Skill
 
 REPLIES = {
@@ -18,6 +18,7 @@ REPLIES = {
         "reminder_in": set_reminder_in,
         "reminder_open": set_incomplete_reminder,
         "reminder_move": move_alarm,
+        "reminder_shift": shift_alarm,
         "reminder_cancel": cancel_reminders,
         "reminder_list": without_match(tell_reminders),
     }

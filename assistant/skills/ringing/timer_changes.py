@@ -1,9 +1,12 @@
 """Changes of what is set: more or less time, another time, a new start, snoozing, everything cancelled."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from fractions import Fraction
 
-from assistant.skills.alarms.replies import find_clock, not_past, say_moment, set_alarm
+from assistant.skills.alarms.replies import find_clock, find_day, names_time, not_past, say_moment, set_alarm
 from assistant.skills.answers import (
     AddTime,
     AlarmState,
@@ -12,12 +15,12 @@ from assistant.skills.answers import (
     CancelAlarms,
     CancelTimers,
     MoveAlarm,
+    RenameTimers,
     Reply,
     RestartTimers,
     SetAlarm,
     SetTimer,
     Several,
-    SkillAnswer,
     SkillContext,
     SkillEffect,
     TimerState,
@@ -26,7 +29,7 @@ from assistant.skills.dialog.memory import WhichEntry
 from assistant.skills.languages.language import Language
 from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.ringing.timer_buttons import SNOOZE_S, snoozed
-from assistant.skills.timers.durations import duration_s
+from assistant.skills.timers.durations import duration_s, later
 from assistant.skills.timers.replies import is_same_name, tell_time_left, timer_label, timer_labels
 
 _MAX_S = 24 * 3600
@@ -46,7 +49,8 @@ def add_time(match: TemplateMatch, language: Language) -> Reply | None:
         if left_s > _MAX_S:
             return language.say("timer_too_long")
         if left_s < 1:
-            return language.say("timer_too_short")
+            left = language.phrases.duration(math.ceil(timers[0].left_s))
+            return language.say("timer_less_left", left=left)
         left = language.phrases.duration(left_s)
         return AnswerWithEffect(
             language.say("timer_has_left", left=left), AddTime(tuple(timer.number for timer in timers), seconds)
@@ -79,6 +83,19 @@ def change_length(match: TemplateMatch, language: Language) -> Reply | None:
         done = language.say("timer_done", timer=timer_label(language, name, seconds))
         effect = Several((CancelTimers((timers[0].number,)), SetTimer(seconds, name, done)))
         return AnswerWithEffect(language.say("timer_set", timer=language.phrases.timer(name, seconds)), effect)
+
+    return _changing(match, language, change)
+
+
+def rename_timer(match: TemplateMatch, language: Language) -> Reply:
+    """Gives a timer a name, or another one."""
+    new_name = match.values["new_name"]
+
+    def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
+        label = timer_label(language, new_name, 0.0)
+        done = language.say("timer_done", timer=label)
+        effect = RenameTimers(tuple(timer.number for timer in timers), new_name, done)
+        return AnswerWithEffect(language.say("timer_renamed", timer=label), effect)
 
     return _changing(match, language, change)
 
@@ -128,24 +145,59 @@ def _changing(match: TemplateMatch, language: Language, change: _Change) -> Repl
 
 def move_alarm(match: TemplateMatch, language: Language) -> Reply | None:
     """Sets an alarm or reminder to another time. Without any alarm, sets one."""
-    clock = find_clock(match)
-    if clock is None:
+    clock, day = find_clock(match) if names_time(match) else None, find_day(match)
+    if clock is None and (names_time(match) or not day.is_named):
         return None
-    is_alarm = match.intent == "alarm_move"
-    old_hour, old_minute = match.numbers.get("oh"), match.numbers.get("om", 0)
+    reply = _of_alarm(match, language, lambda state, context: _moved(language, state, match, context))
+    if match.intent != "alarm_move" or "oh" in match.numbers or clock is None:
+        return reply
+    return lambda context: (reply if context.running.alarms else _setting(match, language))(context)
 
-    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking | SkillAnswer:
+
+def _setting(match: TemplateMatch, language: Language) -> Reply:
+    return set_alarm(replace(match, intent="alarm_set"), language)
+
+
+def shift_alarm(match: TemplateMatch, language: Language) -> Reply | None:
+    """Lets an alarm or reminder ring later or earlier by a length of time."""
+    spoken_seconds = duration_s(match)
+    if spoken_seconds is None:
+        return None
+    after = timedelta(seconds=float(spoken_seconds) * int(match.values["shift"]))
+
+    def change(state: AlarmState, context: SkillContext) -> str | AnswerWithEffect:
+        if state.weekdays:  # at the same time of day, also when the clocks change
+            local_time = state.local_time + after
+            days = (local_time.date() - state.local_time.date()).days
+            weekdays = tuple(sorted((day + days) % 7 for day in state.weekdays))
+        else:
+            local_time, weekdays = later(state.local_time.replace(tzinfo=context.now.tzinfo), after), ()
+        return _changed(language, state, local_time, weekdays, context)
+
+    return _of_alarm(match, language, change)
+
+
+def _of_alarm(
+    match: TemplateMatch, language: Language, change: Callable[[AlarmState, SkillContext], str | AnswerWithEffect]
+) -> Reply:
+    """Returns the reply that changes the alarm or reminder that is meant; asks which one if there are several."""
+    is_alarm = match.intent.startswith("alarm")
+    old_hour, old_minute, task = match.numbers.get("oh"), match.numbers.get("om", 0), match.values.get("task")
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect | Asking:
         states: Sequence[AlarmState] = context.running.alarms if is_alarm else context.running.reminders
+        any_set = bool(states)
         if old_hour is not None:
             states = [
                 state
                 for state in states
                 if state.local_time.hour % 12 == old_hour % 12 and state.local_time.minute == old_minute
             ]
+        if task is not None:
+            states = [state for state in states if task.casefold() in (state.about or "").casefold()]
         if not states:
-            if is_alarm and old_hour is None:
-                return set_alarm(replace(match, intent="alarm_set"), language)(context)
-            return language.say("no_alarm" if is_alarm else "no_reminder")
+            missing = ("no_alarm", "no_alarm_then") if is_alarm else ("no_reminder", "no_such_reminder")
+            return language.say(missing[any_set])
         if len(states) > 1:
             told = [say_moment(language, state.local_time, context.now, state.weekdays) for state in states]
             before = language.say(
@@ -154,7 +206,7 @@ def move_alarm(match: TemplateMatch, language: Language) -> Reply | None:
             )  # fmt: skip
             question = WhichEntry(match, tuple(state.number for state in states))
             return Asking(language.say("which_alarm" if is_alarm else "which_reminder"), question, before)
-        return _moved(language, states[0], match, context)
+        return change(states[0], context)
 
     return reply
 
@@ -162,10 +214,14 @@ def move_alarm(match: TemplateMatch, language: Language) -> Reply | None:
 def _moved(
     language: Language, state: AlarmState, match: TemplateMatch, context: SkillContext
 ) -> str | AnswerWithEffect:
+    if not names_time(match):  # "move it to Friday": at the same time
+        time = {"h": Fraction(state.local_time.hour), "m": Fraction(state.local_time.minute)}
+        words = {**match.words, "h": f"0{state.local_time.hour}"}
+        match = replace(match, numbers={**match.numbers, **time}, words=words)
     clock = find_clock(match)
     assert clock is not None, "checked before"
     named_day = clock.day is not None or bool(clock.weekdays)
-    if not named_day and clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
+    if clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
         clock = replace(clock, half="am" if state.local_time.hour < 12 else "pm")  # seven in the morning becomes eight
     local_time = clock.next(context.now, wake_up=False)
     if local_time is None:
@@ -175,8 +231,15 @@ def _moved(
             year=state.local_time.year, month=state.local_time.month, day=state.local_time.day
         )
         local_time = same_day if same_day > context.now.replace(tzinfo=None) else local_time
+    return _changed(language, state, local_time, clock.rings_again_on(local_time) or state.weekdays, context)
+
+
+def _changed(
+    language: Language, state: AlarmState, local_time: datetime, weekdays: tuple[int, ...], context: SkillContext
+) -> str | AnswerWithEffect:
     local_time = not_past(local_time, context.now)
-    weekdays = clock.rings_again_on(local_time) or state.weekdays
+    if local_time.replace(tzinfo=context.now.tzinfo).timestamp() <= context.now.timestamp():
+        return language.say("alarm_has_passed")
     moment = say_moment(language, local_time, context.now, weekdays)
     if state.about is None:
         announcement = language.say("alarm_rings", time=language.phrases.time_is(local_time.time()))

@@ -1,6 +1,7 @@
 """Durations: reads them from a request, and rounds them for speech."""
 
 import math
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from assistant.skills.languages.sentences import TemplateMatch
@@ -26,6 +27,17 @@ def duration_s(match: TemplateMatch) -> Fraction | None:
         if number in numbers:
             total += numbers[number] * Fraction(values[unit])
     return total
+
+
+def later(moment: datetime, after: timedelta) -> datetime:
+    """Returns the local time, without a time zone, at this time after a moment, which has one.
+
+    Whole days keep the time of day when the clocks change. Hours and minutes are elapsed time. Its `fold` is 1 for the
+    second occurrence of a time that occurs twice.
+    """
+    if not after % timedelta(days=1):
+        return moment.replace(tzinfo=None, fold=0) + after
+    return (moment.astimezone(UTC) + after).astimezone(moment.tzinfo).replace(tzinfo=None)
 
 
 def duration_parts(seconds: float) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ from assistant.skills.ringing.timer_changes import (
     cancel_everything,
     change_length,
     count_timers,
+    rename_timer,
     restart_timers,
 )
 from assistant.skills.timers.replies import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
@@ -24,6 +25,7 @@ REPLIES = {
         "timer_extend": add_time,
         "timer_shorten": add_time,
         "timer_length": change_length,
+        "timer_rename": rename_timer,
         "alarm_cancel_kinds": cancel_everything,
     },
 }

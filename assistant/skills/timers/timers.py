@@ -20,6 +20,7 @@ from assistant.skills.answers import (
     CancelTimers,
     MoveAlarm,
     PauseTimers,
+    RenameTimers,
     RestartTimers,
     ResumeTimers,
     Rung,
@@ -96,6 +97,10 @@ class Timer:
     def restarted(self, now_s: float) -> "Timer":
         """Returns the timer, running from its beginning."""
         return replace(self, due_s=now_s + self.set_to.seconds, left_s=None)
+
+    def renamed(self, name: str, announcement: str) -> "Timer":
+        """Returns the timer with another name."""
+        return replace(self, set_to=replace(self.set_to, name=name, announcement=announcement))
 
     def overdue_s(self, now_s: float, _now: datetime) -> float:
         """Returns the seconds since the timer should have rung; negative if it is not due."""
@@ -223,6 +228,8 @@ class Timers:
                 return self._replace(timer.longer(effect.seconds, now_s) for timer in self._timers(effect.numbers))
             case RestartTimers():
                 return self._replace(timer.restarted(now_s) for timer in self._timers(effect.numbers))
+            case RenameTimers(numbers, name, announcement):
+                return self._replace(timer.renamed(name, announcement) for timer in self._timers(numbers))
             case MoveAlarm():
                 known = isinstance(self._entries.get(effect.number), Alarm)
                 return self._replace([Alarm(effect.number, effect.set_to)] if known else [])

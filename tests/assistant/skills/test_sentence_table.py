@@ -46,6 +46,7 @@ def at(day: int, hour: int, minute: int = 0) -> datetime:
 WORKDAYS = (0, 1, 2, 3, 4)
 SET: dict[str, TimerState | AlarmState] = {
     "ten minutes": TimerState(3, None, 600, 262),
+    "pasta": TimerState(2, "pasta", 600, 400),
     "pizza": TimerState(5, "pizza", 300, 59.2),
     "eggs": TimerState(5, "eggs", 300, 59.2),
     "paused pizza": TimerState(6, "pizza", 1200, 1100, paused=True),
