@@ -26,6 +26,7 @@ from assistant.commands.safe_errors import SafeErrorGroup
 from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
 from assistant.commands.uninstall.cli import uninstall
+from assistant.commands.voices.cli import voices
 from assistant.config.errors import ConfigError
 from assistant.models.errors import ModelError
 from assistant.support import process_limits
@@ -319,6 +320,7 @@ app.add_typer(endpoints, name="endpoints")
 app.add_typer(cache, name="cache")
 app.add_typer(conversations, name="conversations")
 app.add_typer(lists, name="lists")
+app.add_typer(voices, name="voices")
 app.add_typer(trace, name="trace")
 app.add_typer(service, name="service")
 app.add_typer(cluster, name="cluster")

@@ -42,7 +42,7 @@ and weather; engines on a cluster; services and a server that speak OpenAI's pro
 LAYERS = (
     "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "speakers", "turns",
     "skills", "trace",
-    "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "checks",
+    "history", "events", "tools", "documents", "storage", "enrolment", "pipeline", "setup", "cluster", "checks",
     "endpoint_probe", "first_run", "trace_report", "replay",
     "commands",
 )  # fmt: skip

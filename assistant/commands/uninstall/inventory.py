@@ -60,6 +60,7 @@ def stored_groups(environ: Mapping[str, str], start: Path) -> list[Group]:
         (CONVERSATIONS, _matching(data / "conversations", "conversations.sqlite3*", "*.jsonl", "*.jsonl.imported")),
         ("timers, alarms and reminders", _matching(data, "timers.sqlite3*")),
         ("lists and notes", _matching(data, "lists.sqlite3*")),
+        ("enrolled voices", _matching(data, "voices.sqlite3*")),
         ("stored answers", _matching(data, "answers.sqlite3*")),
         ("certificate and its key", _matching(data / "tls", "repartee.*")),
         ("voices and models of turns", _own_models()),

@@ -17,7 +17,8 @@ HUB = ".cache/huggingface/hub"
 
 OWN = (
     f"{CONFIG}/config.toml", f"{CONFIG}/service.env", f"{DATA}/timers.sqlite3", f"{DATA}/timers.sqlite3-wal",
-    f"{DATA}/answers.sqlite3", f"{DATA}/conversations/conversations.sqlite3",
+    f"{DATA}/answers.sqlite3", f"{DATA}/voices.sqlite3", f"{DATA}/voices.sqlite3.damaged",
+    f"{DATA}/conversations/conversations.sqlite3",
     f"{DATA}/conversations/old.jsonl.imported",
     f"{DATA}/tls/repartee.key", f"{DATA}/voices/en_US-joe-medium.onnx", f"{DATA}/voices/en_US-joe-medium.onnx.json",
     f"{DATA}/turns/smart-turn-v3.2-cpu.onnx", f"{DATA}/tensorrt/engine", f"{DATA}/traces/{TRACE}",

@@ -90,3 +90,35 @@ def with_few_checks() -> None:
 
     for name in ("versions", "devices", "engines"):
         setattr(command, name, empty)
+
+
+def with_speaker_embedder() -> None:
+    """Gives `voices add` a small network, a microphone, and three seconds of recording, all of it speech."""
+    from dataclasses import dataclass  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from support.models.synthetic_speaker_embedder import spectrum_network  # noqa: PLC0415
+
+    from assistant.commands.voices import adding  # noqa: PLC0415
+    from assistant.enrolment import recording  # noqa: PLC0415
+    from audio.units import Samples  # noqa: PLC0415
+    from audio.vad import VadResult  # noqa: PLC0415
+
+    @dataclass
+    class AllIsSpeech:
+        name: str = "all"
+        end_bias_ms: float = 0.0
+
+        def process(self, _frame: Any) -> VadResult:
+            return VadResult(speaking=True, boundary=Samples(0), probability=1.0)
+
+        def reset(self) -> None:
+            pass
+
+    with_cards()
+    network = Path(os.environ["HOME"]).parent / "embedder.onnx"
+    network.write_bytes(spectrum_network())
+    setattr(adding, "installed", lambda _model: network)  # noqa: B010
+    setattr(adding, "spare_vad", AllIsSpeech)  # noqa: B010
+    setattr(adding, "RECORD_S", 3.0)  # noqa: B010
+    setattr(recording, "MIN_SPEECH_S", 2.0)  # noqa: B010

@@ -1,0 +1,1 @@
+"""The commands `repartee voices ...`: the voices that the program knows by name."""
