@@ -21,6 +21,19 @@ typing: there is no microphone."""
 
 
 @dataclass(frozen=True, slots=True)
+class WakeWordHeard:
+    """A wake word was detected by its sound, so the conversation is awake.
+
+    Attributes:
+        word: Name of the wake word.
+        at_ms: Its end on the microphone's time line.
+    """
+
+    word: str
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechStarted:
     """The user started to speak, and a turn has begun.
 
@@ -294,4 +307,5 @@ SessionEvent = (
     SpeechStarted | InterimWords | SpeechEnded | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted
     | ChunkSpoken | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded
     | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged | ListsChanged
+    | WakeWordHeard
 )  # fmt: skip

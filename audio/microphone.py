@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,15 @@ class Microphone(Protocol):
 
         Raises AudioError if the source fails.
         """
+        ...
+
+
+@runtime_checkable
+class RestingMicrophone(Protocol):
+    """A microphone that costs less while only a wake word is listened for."""
+
+    def rest(self, on: bool) -> None:
+        """Begins or ends the rest: all sound may then be up to 160 ms late, and its echo is not removed."""
         ...
 
 

@@ -77,6 +77,17 @@ class Speaker(Protocol):
 
 
 @runtime_checkable
+class RestingSpeaker(Protocol):
+    """A speaker that costs less while only a wake word is listened for.
+
+    Attributes:
+        may_rest: Whether it may rest while nothing is played; see `CardSpeaker`.
+    """
+
+    may_rest: bool
+
+
+@runtime_checkable
 class RemoteSpeaker(Protocol):
     """A speaker whose client may be disconnected for a while."""
 

@@ -161,6 +161,10 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     mode: Annotated[
         str | None, typer.Option(metavar="open|push-to-talk|wake", help="Short for --set talk.mode=MODE.")
     ] = None,
+    wake_word: Annotated[
+        list[str] | None,
+        typer.Option("--wake-word", metavar="WORD", help="Sleep until this word is said, as in okay_nabu; repeatable."),
+    ] = None,
     audio_in: Annotated[
         str | None, typer.Option("--input", metavar="DEVICE", help="Short for --set audio.input=DEVICE.")
     ] = None,
@@ -193,6 +197,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
 
     given = [
         Option("--mode", "talk.mode", mode),
+        Option("--wake-word", "talk.wake_word", " ".join(wake_word) if wake_word else None),
         Option("--input", "audio.input", audio_in),
         Option("--output", "audio.output", audio_out),
         Option("--echo", "audio.echo", echo),

@@ -54,6 +54,8 @@ async def talk_with(
         raise ConfigError(
             ["talk.mode wake: does not work with --server, because all speech would be sent; use open or push-to-talk"]
         )
+    if settings.talk.wake_word:
+        raise ConfigError(["talk.wake_word: does not work with --server; the page of the server has wake words"])
     controls = TalkControls(settings.talk.mode, "")
     stage = stage_of(controls, plain=plain)
     controls.on_event = stage.show

@@ -46,11 +46,20 @@ class TalkSection(ConfigSection):
             form="one to five words without punctuation, as in hey computer",
         ),
     ] = "hey computer"
+    wake_word: Annotated[
+        str,
+        KeyInfo(
+            "Wake words that are detected by their sound, before everything else: okay_nabu, hey_jarvis, hey_mycroft, "
+            "alexa; empty: none. Needs the extra repartee[wake] and mode open.",
+            pattern=r"\s*(\w+(\s+\w+)*\s*)?",
+            form="names separated by blanks, as in okay_nabu, or empty",
+        ),
+    ] = ""
     listen_s: Annotated[
         float,
         KeyInfo(
-            "Time after a reply in which speech needs no wake phrase in mode wake; interruptions then need none "
-            "either; 0: both need it.",
+            "Time after a reply in which speech needs no wake phrase in mode wake, or no wake word; interruptions then "
+            "need none either; 0: both need it.",
             unit="s",
             low=1,
             high=120,

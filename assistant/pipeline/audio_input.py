@@ -52,6 +52,7 @@ class AudioInput:
         wake_phrase: Wake-phrase gate.
         listening_sounds: Removes the echo of the assistant's listening sounds from transcripts.
         onset: Onset of the latest speech segment.
+        segment: The latest speech segment.
         addressed: Whether the speech is addressed to the assistant, as far as is known: its words may still show it.
     """
 
@@ -59,10 +60,12 @@ class AudioInput:
     wake_phrase: WakePhraseGate
     listening_sounds: ListeningSounds
     onset: Samples = Samples(0)
+    segment: SegmentId | None = None
     addressed: bool = True
     _position: Samples = Samples(0)
     _reply_was_question: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
+    _skipped: bool = False  # the frames before were not heard
     _vad: Vad = field(init=False)
     _recognizer: RecognizerFeed = field(init=False)
     _evidence_collector: EvidenceCollector | None = None
@@ -148,7 +151,17 @@ class AudioInput:
             self._evidence_collector.process(frame, vad_result)
         return vad_result
 
+    def skip(self, frame: Frame) -> None:
+        """Keeps a frame of a conversation that waits for its wake word: only as sound before the next speech."""
+        self._skipped = True
+        self._recognizer.feed(frame)
+        if self._evidence_collector is not None:
+            self._evidence_collector.skip(frame)
+
     def _detect(self, frame: Frame) -> VadResult:
+        if self._skipped:
+            self._vad.reset()
+            self._skipped, self._probability = False, 0.0
         try:
             return self._vad.process(frame)
         except Exception as error:
@@ -164,6 +177,7 @@ class AudioInput:
     def open(self, effect: OpenSegment) -> None:
         """Opens a speech segment: the recognizer starts on it."""
         self.onset, self.addressed = effect.onset, self.wake_phrase.is_open(effect.onset)
+        self.segment = effect.segment
         self.context.recorder.segment_opened(
             effect, self.context.clock.to_loop_s(effect.onset), addressed=self.addressed
         )

@@ -131,6 +131,10 @@ class EvidenceCollector:
                 self._estimate(self._silence, self._onset)
             self._ask_audio_model(self._silence)
 
+    def skip(self, frame: Frame) -> None:
+        """Keeps a frame that is not processed, as sound before the next speech."""
+        self._ring.write(frame.start, frame.pcm)
+
     def start_segment(self, onset: Samples) -> None:
         """Starts a speech segment."""
         self._onset = onset

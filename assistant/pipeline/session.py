@@ -34,7 +34,7 @@ from typing import assert_never
 import numpy as np
 
 from assistant.end_of_turn.priors import SpeakerPauseStats
-from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechEnded, SpeechStarted
+from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechEnded, SpeechStarted, WakeWordHeard
 from assistant.history.history import History, HistorySnapshot
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.delegated_calls import DelegatedCalls
@@ -81,6 +81,7 @@ from assistant.turns.events import (
     FrameProcessed,
     InputCleared,
     InputCommitted,
+    InterimTranscript,
     KeyPressed,
     ReplyCancelled,
     ReplyEnded,
@@ -95,8 +96,13 @@ from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.speaker import Speaker
+from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 from audio.vad import POSSIBLE_SPEECH
+from audio.wake import WakeWordDetection
+from audio.wake.gate import Activity
+from audio.wake.listener import WakeWordListener
+from audio.wake.resting import RestingDevices
 
 BACKLOG_S = 1.0
 """A frame that is processed this long after it was captured, in seconds, belongs to a backlog of a busy machine or a
@@ -121,6 +127,7 @@ class Session:
         on_event: Receives every session event, for the terminal or the client (`assistant/events.py`).
         reply_options: Speed, LLM options and instructions of the replies. A client may replace them at any time.
         wake_phrase: Decides whether speech is addressed to the assistant.
+        wake_word: Wakes the conversation by the sound of a word; None: it is always awake.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
         context: What the parts of the session share.
@@ -141,6 +148,7 @@ class Session:
     on_event: Callable[[SessionEvent], None]
     reply_options: ReplyOptions = field(default_factory=ReplyOptions)
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
+    wake_word: WakeWordListener | None = None
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
     context: SessionContext = field(init=False)
@@ -155,6 +163,7 @@ class Session:
     timer_display: TimerDisplay = field(init=False)
     list_display: ListDisplay = field(init=False)
     _ring: RingControl = field(init=False)
+    _devices: RestingDevices = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
@@ -162,6 +171,9 @@ class Session:
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
     def __post_init__(self, settings: SessionSettings) -> None:
+        self._devices = RestingDevices(self.microphone, self.speaker)
+        if self.wake_word is not None:
+            self.wake_word.accept = self.on_wake_word
         context = self.context = SessionContext(
             self.engines,
             settings,
@@ -224,7 +236,7 @@ class Session:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
                 self.recorder.frame_received(frame)
-                self._process_frame(frame)
+                self._take_frame(frame)
         if not self._skip_last_reply:
             await self._finish_last_turn()
         self._shut_down()
@@ -331,8 +343,8 @@ class Session:
 
     @property
     def wake_window_open(self) -> bool:
-        """Whether speech that begins now is accepted without the wake phrase."""
-        return self.wake_phrase.is_open(self._position)
+        """Whether speech that begins now is accepted without the wake phrase or wake word."""
+        return self.wake_phrase.is_open(self._position) and (self.wake_word is None or self.wake_word.awake)
 
     def type(self, text: str) -> bool:
         """Adds a typed user message and requests a reply; returns False if the text is blank.
@@ -374,6 +386,46 @@ class Session:
 
     # ---- frames ----
 
+    def _take_frame(self, frame: Frame) -> None:
+        """Processes a frame. While the conversation sleeps, only its wake word is listened for, and timers ring."""
+        if self.wake_word is None:
+            self._process_frame(frame)
+            return
+        for taken, heard in self.wake_word.take(frame, self._activity):
+            if heard:
+                self._process_frame(taken)
+            else:
+                self._audio_input.skip(taken)
+        if not self.wake_word.awake:
+            self._position = frame.end
+            self.microphone.batches_silence = False  # all sound is
+            self._announce_what_is_due()
+        self._devices.rest(not self.wake_word.awake and not self.engines.skill_effects.rings_soon)
+
+    @property
+    def _activity(self) -> Activity:
+        """The activity that keeps the conversation awake. A reply without words opens no window, as with the phrase."""
+        if self.turns.phase is Phase.REPLYING and self._reply_manager.is_without_words(self.turns.replying):
+            return Activity.SPEECH
+        if self.turns.phase in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT}:
+            return Activity.SPEECH
+        return Activity.NONE if self._can_begin_unasked() else Activity.REPLY
+
+    def on_wake_word(self, detection: WakeWordDetection) -> bool:
+        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it."""
+        replying = self.turns.replying
+        if replying is not None:
+            phrase = self.wake_phrase.spoken_name(detection.word)
+            if phrase.is_in(self._reply_manager.recent_text(replying)):
+                return False
+            if (segment := self._audio_input.segment) is not None and self.turns.has_overlap:
+                words = Transcript(segment, self._position, phrase.text)
+                self._dispatch(InterimTranscript(self._position, words, has_wake_phrase=True))
+            else:
+                self.cancel_reply()
+        self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end)))
+        return True
+
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
         if self.push_to_talk is not None:
@@ -389,12 +441,7 @@ class Session:
         self._dispatch(FrameProcessed(frame.end, vad_result))
         if self.push_to_talk is not None:
             self._check_key(self.push_to_talk)
-        # A timer that is due is announced. `skill_effects` has what skills do; turn taking has effects of its own.
-        for announcement in self.engines.skill_effects.due(self._now_s()):
-            self._dispatch(ReplyRequested(self._position, "announcement", announcement))
-        self._ring.on_frame(self._now_s())
-        self.timer_display.on_frame(self._now_s())
-        self.list_display.on_frame()
+        self._announce_what_is_due()
         self.microphone.batches_silence = (
             not vad_result.speaking
             and vad_result.probability < POSSIBLE_SPEECH
@@ -402,6 +449,14 @@ class Session:
             and not self.engines.skill_effects.rings_soon  # timers are checked with every frame
             and self.turns.silence_may_wait
         )
+
+    def _announce_what_is_due(self) -> None:
+        """Announces timers that are due. `skill_effects` has what skills do; turn taking has effects of its own."""
+        for announcement in self.engines.skill_effects.due(self._now_s()):
+            self._dispatch(ReplyRequested(self._position, "announcement", announcement))
+        self._ring.on_frame(self._now_s())
+        self.timer_display.on_frame(self._now_s())
+        self.list_display.on_frame()
 
     def _check_key(self, key: PushToTalk) -> None:
         """Ends or discards the user's turn if the released key says so at this position."""
@@ -573,7 +628,7 @@ class Session:
         while not self.idle and self._position > 0 and loop.time() < give_up_s:
             due_s += FRAME_MS / 1000
             await asyncio.sleep(max(0.0, due_s - loop.time()))
-            self._process_frame(Frame(self._position, silence, is_inserted=True))
+            self._take_frame(Frame(self._position, silence, is_inserted=True))
 
     def _shut_down(self, failure: str | None = None) -> None:
         """Stops the replies, the records and the audio input. `failure`: why the conversation ended early."""

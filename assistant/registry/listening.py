@@ -1,4 +1,4 @@
-"""The installed recognizers, voice activity detectors and end-of-turn estimators."""
+"""The installed recognizers, voice activity detectors, end-of-turn estimators and wake-word detectors."""
 
 from assistant.registry.entry_points import Registry
 from assistant.registry.packages import lacking_package
@@ -6,10 +6,12 @@ from assistant.registry.voices import AUTO, CLUSTER
 from audio.engines.recognizer import RecognizerEngine
 from audio.engines.turn_end import TurnEndEngine
 from audio.engines.vad import VadEngine
+from audio.engines.wake import WakeWordEngine
 
 RECOGNIZERS = Registry("repartee.stt", RecognizerEngine, frozenset({AUTO, CLUSTER}))
 DETECTORS = Registry("repartee.vad", VadEngine)
 TURN_ENDS = Registry("repartee.turn", TurnEndEngine, frozenset({AUTO, CLUSTER}))
+WAKE_WORDS = Registry("repartee.wake", WakeWordEngine)
 
 
 def recognizer_choices() -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from assistant.pipeline.engines import SessionSettings
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, turn_end_engine
 from assistant.registry.voices import CLUSTER
 from assistant.setup.listening.recognizer_choice import chosen_recognizer, recognizer_need
+from assistant.setup.listening.wake_words import spoken_wake_words
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import (
@@ -171,6 +172,9 @@ def stuck_after_s(settings: Settings) -> float:
 
 def wake_phrase_gate(settings: Settings) -> WakePhraseGate:
     """Returns the gate for speech addressed to the assistant. Raises EngineLoadError for an invalid wake phrase."""
+    if settings.talk.wake_word:
+        words = spoken_wake_words(settings.talk.wake_word.split())
+        return WakePhraseGate(None, samples_of_s(settings.talk.listen_s), by_sound=words)
     if settings.talk.mode != "wake":
         return WakePhraseGate()
     try:

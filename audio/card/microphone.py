@@ -5,7 +5,7 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,12 @@ passed, and an echo canceller then searches for the reply in the wrong place.
 
 _LEVEL_FRAMES = 5
 
+_RESTING_BLOCKS = 8
+"""Blocks that are delivered at once while the microphone rests. Each wake-up of the loop costs as much as its work."""
+
+_RESTING_TICK_S = 0.25
+"""Time in seconds after which a microphone that rests and gets no block is looked after."""
+
 
 class FrameCleaner(Protocol):
     """Removes echo or noise from frames."""
@@ -45,6 +51,17 @@ class FrameCleaner(Protocol):
         ...
 
 
+@runtime_checkable
+class RestingCleaner(Protocol):
+    """A cleaner that costs nothing while nothing plays.
+
+    Attributes:
+        rests: Whether nothing plays; frames are then not cleaned.
+    """
+
+    rests: bool
+
+
 class CaptureCallback:
     """The microphone's callback in the card's thread: copies and signals. Implements `StreamCallback`."""
 
@@ -52,6 +69,8 @@ class CaptureCallback:
         self.last_s = 0.0
         self.finished = False
         self.overflows = 0
+        self.blocks_at_once = 1
+        self._waiting = 0  # blocks since the loop was woken
         self.clock = CardClock(opened.latency_ms / 1000)
         self._max_samples = max(1, round(opened.rate_hz * opened.block_ms / 1000))
         self.ring = BlockRing(math.ceil(_KEPT_S * 1000 / opened.block_ms), self._max_samples, channels)
@@ -70,7 +89,10 @@ class CaptureCallback:
         for start in range(0, frames, self._max_samples):  # one piece, unless the card ignores the block size
             piece = pcm[start : start + self._max_samples]
             self.ring.put_block(piece, captured_s - (frames - start - len(piece)) / self._rate_hz)
-        self._waker.wake()
+        self._waiting += 1
+        if self._waiting >= self.blocks_at_once:
+            self._waiting = 0
+            self._waker.wake()
 
     def ended(self) -> None:
         """See `StreamCallback`."""
@@ -86,6 +108,9 @@ class CardMicrophone:
         muted: Whether the stream is closed until `mute(False)`.
         batches_silence: See `Microphone`.
     """
+
+    rests = False
+    """Whether nobody is heard and nothing plays: sound may be up to 160 ms late, and is not cleaned. See `rest`."""
 
     def __init__(
         self,
@@ -115,6 +140,7 @@ class CardMicrophone:
         self._wake = asyncio.Event()
         self._levels_dbfs: deque[float] = deque(maxlen=_LEVEL_FRAMES)
         self._overflows = 0  # of streams that are closed
+        self._resting_frames = 0
         self._lag_s = 0.0
         self._captured_s = -math.inf
         self._begun = self._ended = False
@@ -141,6 +167,16 @@ class CardMicrophone:
         """Number of audio losses: reported by the card, plus blocks without room in the ring."""
         lane = None if self._stream is None else self._stream.lane
         return self._overflows + (0 if lane is None else lane.overflows + lane.ring.dropped)
+
+    def rest(self, on: bool) -> None:
+        """Implements `RestingMicrophone`."""
+        if on == self.rests:
+            return
+        self.rests = on
+        if isinstance(self._clean, RestingCleaner):
+            self._clean.rests = on
+        if self._stream is not None:
+            self._stream.lane.blocks_at_once = _RESTING_BLOCKS if on else 1
 
     async def mute(self, on: bool) -> None:
         """Closes the stream, or opens it again. A failure to open is reported and retried."""
@@ -204,9 +240,16 @@ class CardMicrophone:
         if self._stream is not None:
             self._overflows += self._stream.lane.overflows + self._stream.lane.ring.dropped
         self._stream = stream
+        if stream is not None and self.rests:
+            stream.lane.blocks_at_once = _RESTING_BLOCKS
         return [] if stream is None else self._line.retune(stream.opened.rate_hz)
 
     def _cleaned(self, frame: Frame) -> Frame:
+        if self.rests:
+            self._resting_frames += 1
+            if self._resting_frames % _RESTING_BLOCKS == 0:
+                self._levels_dbfs.append(rms_dbfs(frame.pcm))
+            return frame
         self._levels_dbfs.append(rms_dbfs(frame.pcm))
         if self._clean is None:
             return frame
@@ -220,7 +263,8 @@ class CardMicrophone:
     def _wake_regularly(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wakes `frames` when silence may be due. A single timer is cheaper than a timeout per frame."""
         self._wake.set()
-        self._timer = loop.call_at(max(loop.time() + _TICK_S, self._line.silent_from_s), self._wake_regularly, loop)
+        tick_s = _RESTING_TICK_S if self.rests else _TICK_S
+        self._timer = loop.call_at(max(loop.time() + tick_s, self._line.silent_from_s), self._wake_regularly, loop)
 
     def _make_callback(self, opened: Opened, channels: int) -> CaptureCallback:
         """Creates the callback. Called in the library's thread."""

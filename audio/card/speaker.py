@@ -26,6 +26,14 @@ _QUIET_S = 0.5
 """Time after the last pulled sample, in seconds, after which it has left any buffer."""
 
 
+_REST_AFTER_S = 2.0
+"""Silence in seconds after which a loudspeaker that may rest closes its stream: longer than any pause of a reply."""
+
+
+_RESUME_S = 2.0
+"""Longest time in seconds that a sound waits for the stream of a loudspeaker that rested."""
+
+
 class EchoReference(Protocol):
     """Receives the played audio as the reference of an echo canceller."""
 
@@ -45,6 +53,8 @@ class CardSpeaker(QueuedSpeaker):
 
     Attributes:
         silent_samples: Samples of replies that were played without a device and not heard.
+        may_rest: Whether the stream is closed while nothing is played, as its callback costs 2 % of a core. The next
+            sound opens it again, and waits for it.
     """
 
     def __init__(
@@ -65,6 +75,9 @@ class CardSpeaker(QueuedSpeaker):
         """
         super().__init__()
         self.silent_samples = 0
+        self.may_rest = False
+        self._resting = False  # the stream is closed, or being opened again
+        self._resumed_s: float | None = None  # loop time since which it is being opened again
         self._reference = echo_reference
         self._report = report
         self._supervisor = StreamSupervisor(
@@ -89,8 +102,8 @@ class CardSpeaker(QueuedSpeaker):
 
     @property
     def opened(self) -> Opened | None:
-        """The open stream; None while closed or lost."""
-        return self._supervisor.opened
+        """The open stream, or the one that is closed to rest; None while closed or lost."""
+        return self._opened if self._resting else self._supervisor.opened
 
     @property
     def level_dbfs(self) -> float:
@@ -127,6 +140,7 @@ class CardSpeaker(QueuedSpeaker):
             await self._supervisor.begin(loop.time())
             self._silent_from_s = loop.time()
             while not self._ended:
+                await self._rest_or_resume(loop.time())
                 self._supervisor.tick(loop.time())
                 self._follow()
                 self._wake.clear()
@@ -135,9 +149,24 @@ class CardSpeaker(QueuedSpeaker):
             self._timer.cancel()
             await self.aclose()
 
+    async def _rest_or_resume(self, now_s: float) -> None:
+        """Closes the stream if it may rest, and opens it when it may not, or for a sound."""
+        if not self._mixer.idle:
+            self._last_played_s = now_s
+        wanted = self.may_rest and self._mixer.idle
+        if self._resting and not wanted:
+            self._supervisor.resume(now_s)
+            self._resumed_s = now_s if self._resumed_s is None else self._resumed_s
+            # Without the device, the sound is played silently.
+            self._resting = self._supervisor.stream is None and now_s - self._resumed_s < _RESUME_S
+        elif wanted and self._stream is not None and now_s - self._last_played_s >= _REST_AFTER_S:
+            self._resting, self._resumed_s = True, None
+            await self._supervisor.pause()
+
     def _wake_regularly(self, loop: asyncio.AbstractEventLoop) -> None:
         self._wake.set()
-        tick_s = _SILENT_TICK_S if self._supervisor.stream is None else _TICK_S
+        resting = self._resting and self.may_rest and self._mixer.idle
+        tick_s = _SILENT_TICK_S if self._supervisor.stream is None and not resting else _TICK_S
         self._timer = loop.call_later(tick_s, self._wake_regularly, loop)
 
     def _make_callback(self, opened: Opened, channels: int) -> PlaybackCallback:
@@ -152,7 +181,7 @@ class CardSpeaker(QueuedSpeaker):
         if self._stream is not None:
             self._report_to_reference(self._stream.lane)
             self._lengthen_after_underruns(self._stream.lane, now_s)
-        elif self._supervisor.lengthening or self._supervisor.stopped:
+        elif self._supervisor.lengthening or self._supervisor.stopped or self._resting:
             self._silent_from_s = now_s
         else:
             self._play_silently(now_s)
@@ -184,6 +213,7 @@ class CardSpeaker(QueuedSpeaker):
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
         if stream is not None:
+            self._last_played_s = max(self._last_played_s, self._loop.time())  # a rest begins later
             self._note_buffer_length(stream.opened)
         blocks = 1 if stream is None else max(1, round(_LEVEL_MS / stream.opened.block_ms))
         self._levels_dbfs = deque(maxlen=blocks)

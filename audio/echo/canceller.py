@@ -53,6 +53,7 @@ class EchoCanceller:
         delay_ms: Current lead of the reference, as reported to the canceller. It is reduced if a card reports its
             blocks too late for it, and increased again when a card reports them in time.
         reference: Audio of the loudspeaker; its counters are written to the trace.
+        rests: Whether nothing plays and nobody is heard: frames are returned as they are, and no reference is kept.
     """
 
     def __init__(self, *, noise_suppression: bool = False, gain_control: bool = False) -> None:
@@ -65,6 +66,7 @@ class EchoCanceller:
         """
         self.delay_ms = LEAD_MS
         self.reference = ReferenceLine()
+        self.rests = False
         self._late_frames = 0
         self._spare_frames, self._min_spare_ms = 0, np.inf
         self._wait_frames = _SPARE_FRAMES
@@ -74,7 +76,8 @@ class EchoCanceller:
 
     def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """See `EchoReference.add_reference`."""
-        self.reference.push_block(pcm, rate_hz, leaves_s)
+        if not self.rests:
+            self.reference.push_block(pcm, rate_hz, leaves_s)
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
         """See `FrameCleaner.clean`. Raises ValueError for another length, AudioError."""

@@ -50,11 +50,11 @@ LAYERS = (
 
 PROTOCOL_PACKAGES = ("llm.openai", "llm.tgi", "llm.triton", "llm.aws", "llm.local")
 ENGINE_PACKAGES = (
-    *("audio.vad", "audio.stt", "audio.tts", "audio.end_of_turn.smart_turn"),
+    *("audio.vad", "audio.stt", "audio.tts", "audio.end_of_turn.smart_turn", "audio.wake.micro"),
     *(*PROTOCOL_PACKAGES, "llm", "assistant.skills"),
 )
 ENGINE_FOLDERS = (
-    *("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn"),
+    *("audio.tts.", "audio.stt.whisper", "audio.vad.", "audio.end_of_turn.smart_turn", "audio.wake.micro."),
     *(f"{package}." for package in PROTOCOL_PACKAGES),
 )
 """Packages of engines and protocols, each of which has its own name in its declaration."""

@@ -31,6 +31,7 @@ from assistant.events import (
     TimersChanged,
     TurnFinished,
     UserTurnCommitted,
+    WakeWordHeard,
     WordsTimed,
 )
 from assistant.history.items import ROOT, AssistantMessage, Item, ItemId
@@ -351,8 +352,8 @@ class Realtime:
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
             case Problem():
                 self._tell_notice(event)
-            case TimersChanged() | ListsChanged():
-                self._tell_kept(event)
+            case TimersChanged() | ListsChanged() | WakeWordHeard():
+                self._tell_extra(event)
             case _:
                 assert_never(event)
 
@@ -366,9 +367,11 @@ class Realtime:
             told["language"] = problem.language
         self._tell_extension("repartee.notice", told)
 
-    def _tell_kept(self, event: TimersChanged | ListsChanged) -> None:
-        """Tells what the user has set, or has on lists."""
-        if isinstance(event, ListsChanged):
+    def _tell_extra(self, event: TimersChanged | ListsChanged | WakeWordHeard) -> None:
+        """Tells what the user has set, has on lists, or has called."""
+        if isinstance(event, WakeWordHeard):
+            self._tell_extension("repartee.wake_word", {"word": event.word, "at_ms": round(event.at_ms, 1)})
+        elif isinstance(event, ListsChanged):
             self._tell_extension("repartee.lists", {"lists": list_objects(event.items)})
         else:
             self._tell_extension("repartee.timers", {"timers": [timer_object(timer) for timer in event.timers]})

@@ -14,7 +14,9 @@ from assistant.pipeline.missing_engines import NoRecognizer
 from assistant.registry.voices import CLUSTER
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking
+from assistant.setup.listening.wake_words import wake_word_engine
 from audio.engines.settings import OnnxSettings
+from audio.errors import EngineLoadError
 from audio.execution_provider import PACKAGE, SHOWN, Provider, providers_named
 
 NOT_LOADED = "not loaded"
@@ -62,8 +64,24 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
         for stage, name in ENGINES
     ]
     findings += provider_findings(settings, conversation)
+    findings += wake_word_findings(settings)
     findings.append(conversation_finding(conversation))
     return ReportSection("engines", "Engines", tuple(findings), NOTE, COLUMNS)
+
+
+def wake_word_findings(settings: Settings) -> list[CheckResult]:
+    """Returns a result for the wake words that `talk` waits for, if there are any."""
+    names = settings.talk.wake_word.split()
+    if not names:
+        return []
+    title, facts = "wake word", {"words": list(names)}
+    try:
+        engine = wake_word_engine(names)
+        engine.make(names)
+    except EngineLoadError as error:
+        why, _, remedy = str(error).partition(": ")
+        return [CheckResult("fail", title, why, remedy=remedy, cells=NO_CELLS, facts=facts)]
+    return [CheckResult("ok", title, f"{', '.join(names)}, by {engine.name}", cells=NO_CELLS, facts=facts)]
 
 
 def chosen_of(conversation: ProbeResult) -> dict[str, dict[str, InUse]]:

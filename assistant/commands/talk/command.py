@@ -26,6 +26,7 @@ from assistant.setup import build
 from assistant.setup.answering.user_files import list_keeper, timer_keeper
 from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.listening.wake_words import spoken_wake_words
 from assistant.setup.loading import close_engine
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import TERMINAL, ConversationFile
@@ -42,6 +43,7 @@ from assistant.storage.timer_keeper import TimerKeeper
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
 from assistant.turns.state.states import Phase as TurnFloor
+from audio.errors import EngineLoadError
 from audio.units import ms_of_reply_samples
 from llm.discovery import PORTS, discover
 
@@ -179,7 +181,7 @@ async def converse(
     opening: Opening | None = None,
 ) -> None:
     """Holds a conversation with these settings; see `talk`. `opening`: how it begins; None: the user begins."""
-    controls = TalkControls(settings.talk.mode, settings.talk.wake_phrase)
+    controls = TalkControls(settings.talk.mode, _wake_words(settings))
     stage = stage_of(controls, plain=plain)
     controls.on_event = stage.show
     local = _LocalConversation(settings, environ, stage, controls, resume, opening)
@@ -188,6 +190,20 @@ async def converse(
     finally:
         for line in local.output_paths():
             console.print(line, soft_wrap=True, markup=False)
+
+
+def _wake_words(settings: Settings) -> str:
+    """Returns what wakes the assistant, as it is shown; "" if it always listens. Raises ConfigError."""
+    talk = settings.talk
+    if not talk.wake_word:
+        return talk.wake_phrase if talk.mode == "wake" else ""
+    if talk.mode != "open":
+        raise ConfigError([f"talk.wake_word: needs talk.mode = open, not {talk.mode}; choose one of both"])
+    try:
+        phrases = spoken_wake_words(talk.wake_word.split())
+    except EngineLoadError as error:
+        raise ConfigError([f"talk.wake_word: {error}"]) from error
+    return " or ".join(phrase.text for phrase in phrases.values())
 
 
 @dataclass(slots=True)

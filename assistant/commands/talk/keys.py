@@ -259,7 +259,7 @@ class TalkControls:
             output=NOT_YET if cards is None else cards.line("output"),
             echo=NOT_YET if cards is None else cards.echo,
             mode=self.mode,
-            wake_phrase=self.wake_phrase if self.mode == "wake" else "",
+            wake_phrase=self.wake_phrase,
             endpoint="" if talker is None else talker.endpoint,
             muted=self.muted,
             talking=talker is not None and talker.key_held,

@@ -303,7 +303,7 @@ class TalkPlain:
             self._device("loudspeaker", status.output)
         if before is None or before.echo != status.echo:
             self._device("echo", status.echo)
-        waking = status.mode == "wake" and status.floor != "starting"
+        waking = status.wake_phrase and status.floor != "starting"
         if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
             self._print("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
 

@@ -16,6 +16,7 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import session_settings, turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.listening.wake_words import wake_word_listener
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
@@ -90,6 +91,7 @@ def session(
         wake_phrase_gate(settings) if loader.talks else WakePhraseGate(window=samples_of_s(talk.listen_s)),
         loader.talks and talk.mode == "push-to-talk",
     )
+    wake_word = wake_word_listener(talk.wake_word.split(), talk.listen_s) if loader.talks and talk.wake_word else None
     turns = turn_settings(settings, engines.recognizer.name)
     if engines.listening_sound is None or sound_output is None:
         turns = replace(turns, listening_sounds=None)
@@ -111,6 +113,7 @@ def session(
         replace(session_settings(settings), in_call=in_call),
         on_event,
         wake_phrase=gate,
+        wake_word=wake_word,
         push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,
         sound_output=sound_output,
     )

@@ -7,7 +7,7 @@ eight is accepted; word breaks are ignored. Positions are on the sample clock.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
@@ -73,6 +73,10 @@ class WakePhrase:
             return ""
         return rest
 
+    def is_in(self, text: str) -> bool:
+        """Returns whether the text contains the letters of the phrase anywhere."""
+        return self._letters in "".join(_plain(word) for word in _WORD.findall(text))
+
     def _end(self, text: str) -> int | None:
         """Returns the index after the first occurrence of the phrase in `text`, or None."""
         words = list(_WORD.finditer(text))
@@ -105,22 +109,24 @@ class WakePhraseGate:
         window: How long after a reply speech may begin without the phrase. 0: the phrase is always needed, also
             during a reply.
         thresholds: The thresholds of the wake phrase.
+        by_sound: Wake words that are detected by their sound, by name. They are removed from transcripts.
     """
 
     phrase: WakePhrase | None = None
     window: Samples = Samples(0)
+    by_sound: Mapping[str, WakePhrase] = field(default_factory=dict)
     thresholds: WakePhraseThresholds = field(default_factory=WakePhraseThresholds)
     _until: Samples | None = None  # speech that begins up to here needs no phrase
 
     @property
     def interruptible(self) -> bool:
         """Whether speech without the phrase may interrupt a reply. The window is open while a reply plays."""
-        return self.phrase is None or self.window > 0
+        return (self.phrase is None and not self.by_sound) or self.window > 0
 
     @property
     def name(self) -> str:
-        """The wake phrase; "" if there is none."""
-        return "" if self.phrase is None else self.phrase.text
+        """The wake phrase, or the first wake word; "" if there is none."""
+        return next((phrase.text for phrase in self._phrases), "")
 
     def is_open(self, position: Samples) -> bool:
         """Returns whether speech that begins here needs no phrase."""
@@ -128,14 +134,20 @@ class WakePhraseGate:
 
     def classify(self, text: str, onset: Samples) -> AddressedSpeech:
         """Classifies the transcript of speech that began at `onset`."""
-        if self.phrase is None:
-            return AddressedSpeech("meant", text)
-        asked = self.phrase.text_after(text)
+        asked = next((rest for phrase in self._phrases if (rest := phrase.text_after(text)) is not None), None)
         if asked:
             return AddressedSpeech("meant", asked, has_wake_phrase=True)
         if asked == "":
             return AddressedSpeech("called", has_wake_phrase=True)
         return AddressedSpeech("meant", text) if self.is_open(onset) else AddressedSpeech("overheard")
+
+    @property
+    def _phrases(self) -> Iterable[WakePhrase]:
+        return self.by_sound.values() if self.phrase is None else (self.phrase,)
+
+    def spoken_name(self, word: str) -> WakePhrase:
+        """Returns a wake word that is detected by its sound as a phrase."""
+        return self.by_sound.get(word) or WakePhrase(word.replace("_", " "))
 
     def extend_for_reply(self, position: Samples) -> None:
         """Notes that a reply is active up to here, which opens the window."""

@@ -292,3 +292,29 @@ async def test_blocks_of_any_length_give_continuous_audio(frames: int) -> None:
         assert len(harness.frames) - heard == pytest.approx(sound / 960, abs=2)
         assert abs(harness.microphone.clock.to_loop_s(harness.frames[-1].end) - loop.time()) < 0.15
         harness.portaudio.streams.append(stream)
+
+
+async def test_resting_microphone_loses_nothing_and_cleans_nothing() -> None:
+    calls: list[float] = []
+
+    class Cleaner:
+        rests = False
+
+        def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
+            calls.append(captured_s)
+            return pcm
+
+    cleaner = Cleaner()
+    async with listening(MicrophoneHarness(FakeLibrary(), clean=cleaner)) as harness:
+        await asyncio.sleep(0.5)
+        harness.microphone.rest(True)
+        cleaned = len(calls)
+        await asyncio.sleep(2.0)
+        assert cleaner.rests
+        assert len(calls) <= cleaned + 1
+        harness.microphone.rest(False)
+        await asyncio.sleep(0.5)
+        assert len(calls) > cleaned + 20
+    assert not any(frame.is_inserted for frame in harness.frames)
+    starts = [frame.start for frame in harness.frames]
+    assert starts == list(range(0, len(starts) * 320, 320))

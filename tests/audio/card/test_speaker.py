@@ -407,3 +407,34 @@ async def test_refused_longer_buffer_is_not_requested_again() -> None:
         assert [wish.buffer_ms for wish in harness.portaudio.opens][:3] == [0.0, 40.0, 0.0]
         assert harness.speaker.opened.latency_ms == 20.0
         assert harness.said[0] == "too long"
+
+
+async def test_resting_loudspeaker_closes_its_stream_until_the_next_sound() -> None:
+    async with playing() as harness:
+        await asyncio.sleep(0.5)
+        harness.speaker.may_rest = True
+        await asyncio.sleep(3.0)
+        assert harness.portaudio.streams == []
+        assert harness.speaker.opened is not None
+        assert harness.said == []
+        harness.speaker.open(A)
+        await harness.speaker.play_chunk(A, level(12_000))
+        harness.speaker.end(A)
+        await asyncio.sleep(1.5)
+        assert harness.played[-1][1:4:2] == (12_000, True)
+        assert harness.speaker.silent_samples == 0
+        assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks) == 12_000
+
+
+async def test_loudspeaker_that_was_lost_while_it_rested_is_silent() -> None:
+    async with playing() as harness:
+        await asyncio.sleep(0.5)
+        harness.speaker.may_rest = True
+        await asyncio.sleep(3.0)
+        harness.portaudio.devices = ()
+        harness.speaker.may_rest = False
+        harness.speaker.open(A)
+        await harness.speaker.play_chunk(A, level(12_000))
+        harness.speaker.end(A)
+        await asyncio.sleep(5.0)
+        assert harness.played[-1][1:4:2] == (12_000, True)

@@ -38,6 +38,7 @@ from audio.stt import FirstWord, SegmentId, Transcript
 from audio.tts import Chunk, WordMark
 from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
+from audio.wake.listener import WakeWordListener
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Finished, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmError
 
@@ -421,6 +422,7 @@ class Simulation:
     on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None
     max_history_tokens: int = 100_000
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
+    wake_word: WakeWordListener | None = None
     push_to_talk: PushToTalk | None = None
     end_of_turn: EndOfTurnEstimator | None = None
     audio_end_of_turn: AudioEndOfTurnModel | None = None
@@ -504,6 +506,7 @@ class Simulation:
             self.settings,
             show,
             wake_phrase=self.wake_phrase,
+            wake_word=self.wake_word,
             push_to_talk=self.push_to_talk,
             sound_output=speaker,
         )

@@ -70,6 +70,7 @@ ExtensionType = Literal[
     "repartee.timers",
     "repartee.trace",
     "repartee.unduck",
+    "repartee.wake_word",
     "repartee.words",
 ]
 EventType = RealtimeType | ExtensionType

@@ -6,10 +6,15 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from support.programs.talk_app import SETTINGS
+from support.models.phrase_whisper import phrase_settings
+from support.programs.talk_app import REPARTEE, SETTINGS
 from support.programs.terminal import Terminal
-from support.sound.virtual_card import VirtualCard, virtual_card
+from support.sound.speech import sound_of, spoken
+from support.sound.virtual_card import VirtualCard, virtual_card, write_wav
+
+from audio.tts.espeak.voice import EspeakVoice
 
 pytestmark = [
     pytest.mark.slow,
@@ -74,3 +79,22 @@ def test_library_output_is_not_on_the_screen_but_a_turn_is(terminal: Terminal) -
     assert b"underrun" not in screen
     assert "what is two plus three" in plain(screen)
     assert re.search(r"trace +\S+\.jsonl", plain(after)), "what is printed comes after the screen"
+
+
+def test_sleeping_screen_says_the_wake_word_and_wakes_by_its_sound(card: VirtualCard, tmp_path: Path) -> None:
+    pytest.importorskip("pymicro_wakeword", reason="the extra wake is not installed")
+    flags = [word for setting in (*SETTINGS, *phrase_settings()) for word in ("--set", setting)]
+    environ = {**card.environ, "TERM": "xterm-256color", "XDG_DATA_HOME": str(tmp_path)}
+    terminal = Terminal([REPARTEE, "talk", "--wake-word", "okay_nabu", *flags], environ, tmp_path, rows=20)
+    try:
+        terminal.until_shown("ASLEEP")
+        terminal.until_shown('say "okay nabu"')
+        said = sound_of(spoken(EspeakVoice(), "Okay Nabu, what time is it?"))
+        quiet = np.zeros(12_000, np.int16)
+        card.speak(write_wav(tmp_path / "said.wav", np.concatenate([quiet, said, quiet]), 24_000)).wait()
+        terminal.until_shown("what time is it")
+        terminal.until_shown("SPEAKING")
+        terminal.press(b"q")
+        assert terminal.end() == 0
+    finally:
+        terminal.close()

@@ -1,0 +1,81 @@
+"""Passes the frames of one conversation on while it is awake; while it sleeps, only the wake word is listened for.
+
+    frame ─▶ wake-word detector ─▶ gate ── awake ──▶ heard: VAD, recognizer, end of turn
+                                     └─── asleep ─▶ held for 2 s, then skipped
+
+A detection comes up to 0.2 s after the word, when the question behind it may have begun. So the frames after the word
+are heard from the held ones. The word itself becomes silence: it is no part of the question.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from audio.frame import Frame
+from audio.units import FRAME_MS, Samples
+from audio.wake import WakeWordDetection, WakeWordDetector
+from audio.wake.gate import Activity, WakeWordGate
+
+HELD_S = 2.0
+"""Sound kept while the conversation sleeps, in seconds: longer than a wake word and its detection."""
+
+_HELD_FRAMES = round(HELD_S * 1000 / FRAME_MS)
+
+
+@dataclass(slots=True)
+class WakeWordListener:
+    """The wake words of one conversation. Not thread-safe.
+
+    Attributes:
+        detector: Detects the wake words.
+        gate: Decides whether the conversation is awake.
+        accept: Called with each detection; returns whether it counts. The reply itself may contain the word.
+    """
+
+    detector: WakeWordDetector
+    gate: WakeWordGate
+    accept: Callable[[WakeWordDetection], bool] = lambda _detection: True
+    _held: deque[Frame] = field(default_factory=deque)
+    _word_end: Samples = Samples(0)  # of the word that has woken the conversation
+
+    @property
+    def awake(self) -> bool:
+        """Whether the conversation is awake."""
+        return self.gate.awake
+
+    def take(self, frame: Frame, activity: Activity) -> Iterator[tuple[Frame, bool]]:
+        """Takes the next frame; yields the frames to process, in order and without gaps, and whether each is heard.
+
+        Frames that are not heard are to be kept only, as sound before the next speech. `activity`: what goes on in the
+        conversation.
+        """
+        detection = self.detector.process(frame)
+        if detection is not None and self.accept(detection):
+            if not self.gate.awake:
+                self._word_end = detection.end
+            self.gate.wake(detection.end)
+        self.gate.add_frame(frame.end, activity)
+        if not self.gate.awake:
+            self._held.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
+            if len(self._held) > _HELD_FRAMES:
+                yield self._held.popleft(), False
+            return
+        by_word = frame.start < self._word_end or detection is not None
+        while self._held:
+            held = self._held.popleft()
+            if by_word:
+                yield _without_word(held, self._word_end), held.end > self._word_end
+            else:  # a timer rings, or typed text is answered: nobody has spoken to the assistant
+                yield held, False
+        yield _without_word(frame, self._word_end), frame.end > self._word_end
+
+
+def _without_word(frame: Frame, word_end: Samples) -> Frame:
+    """Returns the frame with silence up to the end of the wake word."""
+    if frame.start >= word_end:
+        return frame
+    pcm = frame.pcm.copy()
+    pcm[: word_end - frame.start] = np.int16(0)
+    return Frame(frame.start, pcm, frame.is_inserted)
