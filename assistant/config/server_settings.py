@@ -143,6 +143,15 @@ class ServerSection(ConfigSection):
             form="names separated by blanks, of language, voice, endpoint and words, or empty",
         ),
     ] = "language voice endpoint"
+    wake_words: Annotated[
+        str,
+        KeyInfo(
+            "Wake words that a client may wait for by their sound, of those that are installed; empty: none. Each "
+            "conversation that waits costs 0.6 % of a core.",
+            pattern=r"\s*(\w+(\s+\w+)*\s*)?",
+            form="names separated by blanks, as for talk.wake_word, or empty",
+        ),
+    ] = "okay_nabu hey_jarvis hey_mycroft alexa"
     prompts: PromptsKey = NO_PROMPTS
     tls_cert: Annotated[
         str,

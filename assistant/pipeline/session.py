@@ -411,6 +411,16 @@ class Session:
             return Activity.SPEECH
         return Activity.NONE if self._can_begin_unasked() else Activity.REPLY
 
+    def use_wake_word(self, wake_word: WakeWordListener | None) -> None:
+        """Sleeps until a wake word from now on; None: always listens."""
+        if self.wake_word is not None:
+            for frame in self.wake_word.release():
+                self._audio_input.skip(frame)
+            self._devices.rest(False)
+        self.wake_word = wake_word
+        if wake_word is not None:
+            wake_word.accept = self.on_wake_word
+
     def on_wake_word(self, detection: WakeWordDetection) -> bool:
         """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it."""
         replying = self.turns.replying

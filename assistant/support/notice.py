@@ -34,6 +34,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         "restart_failed": "{name} could not be restarted: {reason}",
         "side_task_failed": "internal error beside the conversation: {reason}",
         "smart_turn_failed": ("Smart Turn failed ({reason}); from now on the end of turn is estimated without it"),
+        "wake_word_failed": "the wake word cannot be listened for ({reason}); all speech is answered",
         "vad_failed": "speech detection failed ({reason}); {name} is used instead",
         "other_language": (
             'this sounded like {name}, but assistant.language is "{configured}": '

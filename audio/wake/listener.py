@@ -45,6 +45,11 @@ class WakeWordListener:
         """Whether the conversation is awake."""
         return self.gate.awake
 
+    def release(self) -> list[Frame]:
+        """Returns the frames that are still held: another listener, or none, takes the next ones."""
+        held, self._held = list(self._held), deque()
+        return held
+
     def take(self, frame: Frame, activity: Activity) -> Iterator[tuple[Frame, bool]]:
         """Takes the next frame; yields the frames to process, in order and without gaps, and whether each is heard.
 

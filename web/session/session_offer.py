@@ -12,6 +12,7 @@ from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.registry.listening import DETECTORS, RECOGNIZERS
 from assistant.setup.conversation.engine_options import EngineOptions
+from assistant.setup.listening.wake_words import installed_wake_words
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers.timers import Timers
 from web.limits.session_acceptor import passed_config
@@ -41,6 +42,7 @@ def session_offer(
         logprobs=recognizer is not None and recognizer.has_probabilities,
         threshold=vad is not None and vad.has_threshold,
         wake_window_s=settings.talk.listen_s,
+        wake_words=tuple(word for word in settings.server.wake_words.split() if word in installed_wake_words()),
         options=options or EngineOptions(),
         voice=voice,
     )

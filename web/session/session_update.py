@@ -12,6 +12,7 @@ from assistant.turns.words.wake_phrase import WakePhrase
 from audio.stt import PromptedRecognizer, Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.session.client_settings import reply_options, turn_settings
+from web.session.wake_word import apply_wake_word
 from web.wire.items.items import JsonObject
 from web.wire.values.session_config import ServerVad, SessionConfig
 
@@ -25,6 +26,7 @@ def apply_settings(session: Session, base: TurnSettings, profile: ProfileName, c
         profile: The server's setting turn.profile.
         config: The client's settings.
     """
+    apply_wake_word(session, config)
     gate = session.wake_phrase
     gate.phrase = _wake_phrase(config)
     settings = turn_settings(base, profile, config)

@@ -2,7 +2,7 @@
 
 import { InstalledApp } from "./app/installed-app.js";
 import { MediaKeys } from "./app/media-keys.js";
-import { chosenPhrase, wakeChoice } from "./app/wake-choice.js";
+import { chosenPhrase, chosenWord, wakeChoice } from "./app/wake-choice.js";
 import { WakeLock } from "./app/wake-lock.js";
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
 import { SilentAudio } from "./audio/silent-audio.js";
@@ -165,7 +165,7 @@ class Page {
     this._session = new RealtimeSession(this._audio, connection, this._turns);
     this._session.textOnly = preferences().textOnly;
     this._session.pushToTalk.enabled = preferences().pushToTalk && !this._session.textOnly;
-    this._session.setWakePhrase(chosenPhrase());
+    this._session.setWakePhrase(chosenPhrase(), chosenWord());
     this._session.muted = this._typed;
     this._connections++;
     this._settings.startSession();
@@ -255,6 +255,7 @@ class Page {
         this._transcript.draw();
       }
       this._drawEngines(repartee?.engines);
+      this._wake.offer(repartee?.wake_words ?? []);
       for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
     });
     on("timers", (timers) => this._timerCard.show(timers));
@@ -348,7 +349,7 @@ class Page {
 
   _wakePhraseChanged(phrase) {
     if (phrase && byId("push-to-talk").checked) byId("push-to-talk").click(); // push-to-talk and the wake phrase exclude each other
-    this._session?.setWakePhrase(phrase);
+    this._session?.setWakePhrase(phrase, chosenWord());
     this._drawPhase();
   }
 

@@ -16,7 +16,7 @@ from declarations.extra import installing
 if TYPE_CHECKING:
     from pymicro_wakeword import MicroWakeWord
 
-END_TO_DETECTION_MS = {"okay_nabu": 95.0, "hey_jarvis": 95.0, "hey_mycroft": -70.0, "alexa": 140.0}
+END_TO_DETECTION_MS = {"okay_nabu": 120.0, "hey_jarvis": 110.0, "hey_mycroft": -60.0, "alexa": 180.0}
 """Time from the end of a word to its detection, in milliseconds: the median of synthesized calls
 (bench/sound/wake_words.py). The network of "hey Mycroft" is sure before the word ends."""
 

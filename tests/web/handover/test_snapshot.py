@@ -53,6 +53,7 @@ FIELDS_OF_VERSION = {
     7: "f203279d258891bf",
     8: "f20dc269fda9eec8",
     9: "5e5ff3f405f104e5",
+    10: "40f406a9855161f6",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 
@@ -80,7 +81,7 @@ CONFIG = SessionConfig(
     output_format=AudioFormat.ULAW,
     turn_detection=ServerVad(silence_duration_ms=400),
     tools=(Function("close", "Closes it.", "{}", is_trusted=False, mode="wait"),),
-    extensions=Extensions(events=True, wake_phrase="hey you"),
+    extensions=Extensions(events=True, wake_phrase="hey you", wake_word="alexa"),
     truncation=Truncation("retention_ratio", 0.3, 900),
     prompt=PromptReference("p", (("a", "b"),), "text"),
     tracing=Tracing("flow", metadata='{"a": 1}'),

@@ -156,6 +156,20 @@ def test_page_waits_for_the_wake_phrase_and_remembers_it(page: Page, server: Ser
     assert page.is_checked("#wake")
 
 
+def test_page_waits_for_a_wake_word_by_its_sound(page: Page, server: Server) -> None:
+    page.add_init_script("localStorage.setItem('repartee', JSON.stringify({ wakeWords: ['okay_nabu', 'alexa'] }))")
+    page.reload()
+    choose_wake_phrase(page)
+    page.select_option("#wake-kind", "okay_nabu")
+    assert page.is_hidden("#wake-phrase")
+    assert "recognizes, shows and keeps nothing" in page.inner_text("#wake-hint")
+    page.click("#settings-close")
+    assert "okay nabu" in page.inner_text("#empty")
+    page.click("#start")
+    # This server has no wake words, so it recognizes the phrase.
+    wait_until(page, lambda: phrases(server)[-1:] == ["okay nabu"], "the server knows")
+
+
 def test_all_speech_goes_to_another_machine_only_with_consent(page: Page, server: Server) -> None:
     page.goto(server.url.replace("127.0.0.1", "page.localhost"))  # any other name than that of this machine
     consent = page.locator("#wake-consent")

@@ -236,6 +236,17 @@ export default () => run({
     wake.phrase = "";
     same(wake.fields(), { wake_phrase: null });
   },
+  "a wake word by sound replaces the recognized phrase where the server has it"() {
+    const wake = new WakeMode(() => 0);
+    Object.assign(wake, { phrase: "okay nabu", word: "okay_nabu", windowS: 8 });
+    same(wake.fields(), { wake_phrase: "okay nabu" });
+    wake.offered = ["okay_nabu"];
+    same(wake.fields(), { wake_phrase: null, wake_word: "okay_nabu" });
+    wake.called();
+    same(wake.awaited, "");
+    Object.assign(wake, { phrase: "hey computer", word: "" });
+    same(wake.fields(), { wake_phrase: "hey computer", wake_word: null });
+  },
   "a wake phrase has one to five words, and other machines need consent"() {
     same([" Hey  Computer ", "a b c d e", "a b c d e f", "hey, you", "", "привет дом"].map(wakePhrase), ["Hey Computer", "a b c d e", null, null, null, "привет дом"]);
     same([["localhost", ""], ["127.0.0.1", ""], ["home.example", ""], ["home.example", "home.example"]].map((one) => needsConsent(...one)), [false, false, true, false]);

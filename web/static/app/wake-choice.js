@@ -1,6 +1,6 @@
 /** The choice of the wake phrase, and the question whether all speech may be sent to a server on another machine. */
 
-import { DEFAULT_PHRASE, needsConsent, wakePhrase } from "../session/wake-mode.js";
+import { DEFAULT_PHRASE, needsConsent, spokenWord, wakePhrase } from "../session/wake-mode.js";
 import { text } from "../texts/texts.js";
 import { keepFocus } from "../view/dialog-focus.js";
 import { makeElement } from "../view/dom.js";
@@ -8,30 +8,45 @@ import { preferences, setPreferences } from "../view/preferences.js";
 
 /** @returns {string} the phrase in use; empty if all speech is answered */
 export function chosenPhrase() {
-  const { wake, wakePhrase: phrase, wakeConsent } = preferences();
-  return wake && !needsConsent(location.hostname, wakeConsent) ? wakePhrase(phrase) ?? DEFAULT_PHRASE : "";
+  const { wake, wakeConsent } = preferences();
+  return wake && !needsConsent(location.hostname, wakeConsent) ? wantedPhrase() : "";
+}
+
+/** @returns {string} name of the wake word that is noticed by its sound; empty if words are recognized */
+export function chosenWord() {
+  return chosenPhrase() ? preferences().wakeWord : "";
+}
+
+function wantedPhrase() {
+  const { wakeWord, wakePhrase: phrase } = preferences();
+  return wakeWord ? spokenWord(wakeWord) : wakePhrase(phrase) ?? DEFAULT_PHRASE;
 }
 
 /**
  * Returns the switch and the field of the wake phrase.
  * @param {object} page
  * @param {(phrase: string) => void} page.onChange called with the phrase, or with "" when the mode ends
- * @returns {{element: HTMLElement, turnOff: () => void}}
+ * @returns {{element: HTMLElement, turnOff: () => void, offer: (words: string[]) => void}} `offer` takes the wake words of the server
  */
 export function wakeChoice({ onChange }) {
   const enabled = makeElement("input", { type: "checkbox", role: "switch", id: "wake" });
   const field = makeElement("input", { type: "text", id: "wake-phrase", maxlength: "60", autocomplete: "off", spellcheck: "false", "aria-describedby": "wake-hint" });
+  const kinds = makeElement("select", { id: "wake-kind" });
+  const kind = makeElement("label", { class: "field" }, makeElement("span", { text: text("wake.kind") }), kinds);
   const hint = makeElement("p", { class: "hint", id: "wake-hint" });
   const label = makeElement("label", { class: "field" }, makeElement("span", { text: text("wake.phrase") }), field);
   const name = makeElement("span", { text: text("wake.switch") });
   name.append(makeElement("small", { text: text("wake.switch_hint") }));
-  const element = makeElement("div", { class: "wake-choice" }, makeElement("label", { class: "switch" }, enabled, name), label, hint);
+  const element = makeElement("div", { class: "wake-choice" }, makeElement("label", { class: "switch" }, enabled, name), kind, label, hint);
 
   const draw = () => {
-    label.hidden = hint.hidden = !enabled.checked;
+    const bySound = preferences().wakeWord !== "";
+    hint.hidden = !enabled.checked;
+    label.hidden = !enabled.checked || bySound;
+    kind.hidden = !enabled.checked || kinds.options.length < 2;
     const valid = wakePhrase(field.value) !== null;
     field.setAttribute("aria-invalid", String(!valid));
-    hint.textContent = text(valid ? "wake.valid" : "wake.invalid");
+    hint.textContent = text(bySound ? "wake.sound_hint" : valid ? "wake.valid" : "wake.invalid");
   };
   const set = (on) => {
     enabled.checked = on;
@@ -43,9 +58,27 @@ export function wakeChoice({ onChange }) {
   field.value = preferences().wakePhrase;
   enabled.onchange = async () => {
     if (!enabled.checked) return set(false);
-    const agreed = !needsConsent(location.hostname, preferences().wakeConsent) || (await askForConsent(wakePhrase(field.value) ?? DEFAULT_PHRASE));
+    const agreed = !needsConsent(location.hostname, preferences().wakeConsent) || (await askForConsent(wantedPhrase()));
     if (agreed) setPreferences({ wakeConsent: location.hostname });
     set(agreed);
+  };
+  const offer = (words) => {
+    setPreferences({ wakeWords: words });
+    const chosen = words.includes(preferences().wakeWord) ? preferences().wakeWord : "";
+    kinds.replaceChildren(
+      makeElement("option", { value: "", text: text("wake.own") }),
+      ...words.map((word) => makeElement("option", { value: word, text: text("wake.by_sound", { word: spokenWord(word) }) })),
+    );
+    kinds.value = chosen;
+    if (chosen === preferences().wakeWord) return draw();
+    setPreferences({ wakeWord: chosen });
+    draw();
+    onChange(chosenPhrase());
+  };
+  kinds.onchange = () => {
+    setPreferences({ wakeWord: kinds.value });
+    draw();
+    onChange(chosenPhrase());
   };
   field.oninput = draw;
   field.onchange = () => {
@@ -53,8 +86,8 @@ export function wakeChoice({ onChange }) {
     setPreferences({ wakePhrase: wakePhrase(field.value) });
     onChange(chosenPhrase());
   };
-  draw();
-  return { element, turnOff: () => enabled.checked && set(false) };
+  offer(preferences().wakeWords);
+  return { element, turnOff: () => enabled.checked && set(false), offer };
 }
 
 /** @returns {Promise<boolean>} whether the user agrees */
@@ -62,7 +95,7 @@ function askForConsent(phrase) {
   const agree = makeElement("button", { class: "primary", value: "agree", text: text("wake.agree") });
   const cancel = makeElement("button", { class: "quiet", value: "", text: text("wake.cancel") });
   const title = makeElement("h2", { id: "wake-consent-title", text: text("wake.consent_title", { host: location.host }) });
-  const explained = makeElement("p", { text: text("wake.consent", { phrase }) });
+  const explained = makeElement("p", { text: text(preferences().wakeWord ? "wake.consent_sound" : "wake.consent", { phrase }) });
   const dialog = makeElement("dialog", { id: "wake-consent", "aria-labelledby": "wake-consent-title" }, makeElement("form", { method: "dialog" }, title, explained, makeElement("div", { class: "row" }, cancel, agree)));
   dialog.onkeydown = (event) => event.stopPropagation(); // Escape must not close the settings below it
   document.body.append(dialog);

@@ -189,10 +189,13 @@ export class RealtimeSession extends EventTarget {
     this.emit("phase");
   }
 
-  /** @param {string} phrase words that address the assistant; empty: all speech is answered */
-  setWakePhrase(phrase) {
-    const changed = phrase !== this.wake.phrase;
-    this.wake.phrase = phrase;
+  /**
+   * @param {string} phrase words that address the assistant; empty: all speech is answered
+   * @param {string} word name of the wake word that is noticed by its sound instead; empty: none
+   */
+  setWakePhrase(phrase, word = "") {
+    const changed = phrase !== this.wake.phrase || word !== this.wake.word;
+    Object.assign(this.wake, { phrase, word });
     this.conversation.needsAddress = phrase !== "";
     if (changed && this._open) this._sendSessionUpdate();
     this.emit("phase");
@@ -281,6 +284,7 @@ export class RealtimeSession extends EventTarget {
     this._pendingChoices.clear();
     this._requests.clear();
     this._turnDetection = session.audio?.input?.turn_detection ?? this._turnDetection;
+    this.wake.offered = session.repartee?.wake_words ?? [];
     this._sendSessionUpdate();
     this.interruption.reconnected(resumed);
     this.sessionUpdated(session);
@@ -301,6 +305,11 @@ export class RealtimeSession extends EventTarget {
     Object.assign(session.repartee, this.wake.fields());
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
+  }
+
+  wakeWordHeard() {
+    this.wake.called();
+    this.emit("phase");
   }
 
   conversationKept({ id, kept }) {

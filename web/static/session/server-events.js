@@ -35,6 +35,7 @@ export const SERVER_EVENTS = {
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.lists": (client, { lists }) => client.emit("lists", lists),
+  "repartee.wake_word": (client) => client.wakeWordHeard(),
   "repartee.timers": (client, { timers }) => client.emit("timers", timers),
   "repartee.trace": (client, event) => client.addTrace(event),
   "repartee.choices": (client, { pending }) => client.choicesPending(pending),

@@ -12,9 +12,13 @@ export class WakeMode {
   constructor(now) {
     this._now = now;
     this._untilS = -Infinity;
-    this._sent = false;
+    this._sent = this._wordSent = false;
     /** Words that address the assistant; empty: all speech is answered. */
     this.phrase = "";
+    /** Name of a wake word that the server notices by its sound; empty: the phrase is recognized as words. */
+    this.word = "";
+    /** Names of the wake words that the server notices by their sound. */
+    this.offered = [];
     /** Seconds after a reply in which speech needs no phrase. */
     this.windowS = 0;
   }
@@ -29,16 +33,26 @@ export class WakeMode {
     this._untilS = this._now() + this.windowS;
   }
 
-  /** Notes that the phrase was said alone. */
+  /** Notes that the phrase was said alone, or the wake word was heard. */
   called() {
     this._untilS = this._now() + Math.max(this.windowS, CALLED_WINDOW_S);
   }
 
   /** Returns the fields of a session.update. */
   fields() {
+    const word = this.phrase && this.offered.includes(this.word) ? this.word : null; // without it, its words are recognized
     this._sent ||= this.phrase !== "";
-    return this._sent ? { wake_phrase: this.phrase || null } : {};
+    this._wordSent ||= word !== null;
+    return {
+      ...(this._sent && { wake_phrase: word ? null : this.phrase || null }),
+      ...(this._wordSent && { wake_word: word }),
+    };
   }
+}
+
+/** @param {string} word name of a wake word @returns {string} the word as it is said */
+export function spokenWord(word) {
+  return word.replaceAll("_", " ");
 }
 
 /** @param {string} text @returns {string | null} the phrase with single spaces; null if it is none */

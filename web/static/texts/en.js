@@ -426,6 +426,11 @@ export default {
   "wake.cancel": "Cancel",
   "wake.consent_title": "All speech is sent to {host}",
   "wake.consent": "To notice “{phrase}”, the page sends everything that its microphone hears to this server, as long as a conversation runs and the microphone is not muted. The server recognizes the words there. It does not show or keep speech without the wake phrase, and sends it to no language model.",
+  "wake.kind": "Wake by",
+  "wake.own": "your own phrase, recognized as words",
+  "wake.by_sound": "“{word}”, noticed by its sound",
+  "wake.sound_hint": "The page sends all sound to this server. Until the word, the server only compares sounds: it recognizes, shows and keeps nothing.",
+  "wake.consent_sound": "To notice “{phrase}” by its sound, the page sends everything that its microphone hears to this server, as long as a conversation runs and the microphone is not muted. Until the word, the server recognizes and keeps nothing, and sends nothing to a language model.",
 
   // Kept conversations
   "keep.title": "Keep conversations",
@@ -579,6 +584,7 @@ export default {
   "told.restart_failed": "{name} could not be restarted: {reason}",
   "told.side_task_failed": "internal error beside the conversation: {reason}",
   "told.smart_turn_failed": "Smart Turn failed ({reason}); from now on the end of turn is estimated without it",
+  "told.wake_word_failed": "the wake word cannot be listened for ({reason}); all speech is answered",
   "told.vad_failed": "speech detection failed ({reason}); {name} is used instead",
   "told.other_language": "this sounded like {name}, but assistant.language is \"{configured}\": to speak {name}, start with --set assistant.language={language}",
   "told.improbable_words": "these words are improbable; if this was not {name}, start with {command}{fetch}",

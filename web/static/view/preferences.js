@@ -14,6 +14,8 @@ const DEFAULTS = {
   pushToTalk: false,
   wake: false, // whether a wake phrase is needed
   wakePhrase: "hey computer",
+  wakeWord: "", // name of a wake word that the server notices by its sound; empty: wakePhrase
+  wakeWords: [], // those that the last server had
   wakeConsent: "", // host to which all speech may be sent
   transport: "auto",
   panelsOpen: false, // whether the panels with the details of the latency are open

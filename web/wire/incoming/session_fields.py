@@ -21,7 +21,7 @@ from web.wire.incoming.transcription_fields import (
     transcription_field,
 )
 from web.wire.incoming.turn_detection_fields import turn_detection
-from web.wire.incoming.wake_field import WAKE_PHRASE
+from web.wire.incoming.wake_field import WAKE_PHRASE, wake_word_field
 from web.wire.items.response_input import input_of
 from web.wire.values.beta import present
 from web.wire.values.fields import (
@@ -193,7 +193,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     common = {
         "type": Field(one_of("realtime", "transcription")),
         "include": include_field(offer),
-        "repartee": in_parts({**_REPARTEE, **choice_fields(offer)}),
+        "repartee": in_parts({**_REPARTEE, "wake_word": wake_word_field(offer), **choice_fields(offer)}),
         **shown,
     }
     if kind == "transcription":
@@ -211,8 +211,8 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
 
 
 _FLAGS = ("events", "duck", "playout", "listening_sounds", "turn_events", "reloads", "markup")
-_SENT = ("version", "resume_token", "resumed", "heard_ms", "language", "engines", "wake_window_s")
-_DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase")
+_SENT = ("version", "resume_token", "resumed", "heard_ms", "language", "engines", "wake_window_s", "wake_words")
+_DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase", "wake_word")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
     "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),

@@ -1,8 +1,9 @@
-"""Parses the wake phrase of a session: the words that address the assistant."""
+"""Parses the wake phrase and the wake word of a session: what addresses the assistant, as words or as a sound."""
 
 import re
 
-from web.wire.values.fields import Field, text, wrong_value
+from web.wire.values.fields import IDENTIFIER, Field, listed, not_supported, text, wrong_value
+from web.wire.values.session_config import SessionOffer
 
 MAX_CHARS = 60
 _FORM = re.compile(r"\s*[^\W_][\w'’-]*(\s+[\w'’-]+){0,4}\s*")  # as talk.wake_phrase
@@ -17,3 +18,17 @@ def _wake_phrase(value: object, path: str) -> str:
 
 WAKE_PHRASE = Field(_wake_phrase, null=True)
 """Null: all speech is addressed to the assistant."""
+
+
+def wake_word_field(offer: SessionOffer) -> Field:
+    """Returns the field of the wake word. Null: the session always listens."""
+
+    def wake_word(value: object, path: str) -> str:
+        if not offer.wake_words:
+            raise not_supported(path, "this server has no wake words (server.wake_words, and the extra wake)")
+        name: str = IDENTIFIER(value, path)
+        if name not in offer.wake_words:
+            raise wrong_value(path, "is not a wake word of this server", listed(offer.wake_words))
+        return name
+
+    return Field(wake_word, null=True)

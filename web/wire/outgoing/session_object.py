@@ -88,6 +88,7 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
             "language": language,
             "engines": [_engine(engine) for engine in service.engines],
             "wake_window_s": service.offer.wake_window_s,
+            "wake_words": list(service.offer.wake_words),
             "endpoint": config.endpoint or None,
             "words": config.words,
             **asdict(config.extensions),

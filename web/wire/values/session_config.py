@@ -107,6 +107,7 @@ class Extensions:
         reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
         markup: Whether it shows Markdown: it gets repartee.markup.
         wake_phrase: Words that address the assistant; other speech is ignored. None: all speech is answered.
+        wake_word: Name of a wake word; until its sound is heard, nothing else listens. None: it always listens.
     """
 
     events: bool = False
@@ -118,6 +119,7 @@ class Extensions:
     reloads: bool = False
     markup: bool = False
     wake_phrase: str | None = None
+    wake_word: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +263,7 @@ class SessionOffer:
         logprobs: Whether transcripts can have probabilities.
         threshold: Whether the VAD has a threshold.
         wake_window_s: Time after a reply in which speech needs no wake phrase (setting talk.listen_s).
+        wake_words: Names of the wake words that are detected by their sound (setting server.wake_words).
         options: The engines that a client may choose.
         voice: Name of the server's own voice.
     """
@@ -272,5 +275,6 @@ class SessionOffer:
     logprobs: bool = True
     threshold: bool = True
     wake_window_s: float = 8.0
+    wake_words: tuple[str, ...] = ()
     options: EngineOptions = field(default_factory=EngineOptions)
     voice: str = ""
