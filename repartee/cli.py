@@ -20,6 +20,7 @@ from assistant.commands.engines import engines
 from assistant.commands.first_run.cli import init
 from assistant.commands.lists import lists
 from assistant.commands.llm_endpoints.cli import endpoints
+from assistant.commands.memory.cli import memory
 from assistant.commands.models import models
 from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
 from assistant.commands.safe_errors import SafeErrorGroup
@@ -326,6 +327,7 @@ app.add_typer(cache, name="cache")
 app.add_typer(conversations, name="conversations")
 app.add_typer(lists, name="lists")
 app.add_typer(voices, name="voices")
+app.add_typer(memory, name="memory")
 app.add_typer(trace, name="trace")
 app.add_typer(service, name="service")
 app.add_typer(cluster, name="cluster")

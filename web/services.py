@@ -10,6 +10,7 @@ from importlib.metadata import version
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import Settings
 from assistant.setup.answering.user_files import list_keeper, timer_keeper
+from assistant.setup.answering.user_memory import user_memory
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile, Retention
@@ -70,13 +71,18 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     if lists is not None:
         engine_loader.make_lists = lists.shared
     conversations = kept_conversations(settings, environ)
+    memory = engine_loader.memory = (
+        None
+        if conversations is None
+        else user_memory(settings, environ, lambda: engine_loader.language_model, lambda what: _log.warning("%s", what))
+    )
     engine_pool = EnginePool(engine_loader, metrics)
     metrics.watch_degradation(lambda: engine_loader.lateness.level)
     metrics.load.queue_waits = lambda: engine_loader.queue_waits
     hosts = McpHosts.of(settings.tools.client_mcp_hosts)
     handovers = handovers_of(settings.server, environ, metrics)
     connections = Connections(engine_pool, metrics, version("repartee"), conversations, handovers)
-    connections.settles = tuple(keeper.settle for keeper in (timers, lists) if keeper is not None)
+    connections.settles = tuple(keeper.settle for keeper in (timers, lists, memory) if keeper is not None)
     services = Services(
         engine_pool,
         connections,
@@ -86,6 +92,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
             *([partial(load_package, hosts)] if hosts.entries else []),
             *(() if timers is None else (timers.run,)),
             *(() if lists is None else (lists.run,)),
+            *(() if memory is None else (memory.run,)),
             *(() if handovers is None else (handovers.run,)),
         ),
         traces=connections.traces,

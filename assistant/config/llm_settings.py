@@ -163,3 +163,16 @@ class CacheSection(ConfigSection):
     max_days: Annotated[
         float, KeyInfo("Age at which a stored answer is removed.", unit="days", low=0.01, high=3650)
     ] = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySection(ConfigSection):
+    """Memory: what the user said about themselves, for later conversations (docs/memory.md)."""
+
+    enabled: Annotated[
+        bool,
+        KeyInfo(
+            "Whether facts about the user are remembered, which are personal data: what the user asks to remember, and "
+            "what the language model draws from kept conversations."
+        ),
+    ] = False

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from assistant.config.engine_sections import EngineSections, default_sections
 from assistant.config.home_settings import HomeSection, WeatherSection
 from assistant.config.keys import ConfigSection, Key, keys_of
-from assistant.config.llm_settings import CacheSection, LlmSection
+from assistant.config.llm_settings import CacheSection, LlmSection, MemorySection
 from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
@@ -240,6 +240,7 @@ class Settings:
     llm: LlmSection = field(default_factory=LlmSection)
     skills: SkillsSection = SkillsSection()
     cache: CacheSection = field(default_factory=CacheSection)
+    memory: MemorySection = field(default_factory=MemorySection)
     home: HomeSection = field(default_factory=HomeSection)
     weather: WeatherSection = field(default_factory=WeatherSection)
     tools: ToolsSection = field(default_factory=ToolsSection)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection
+from assistant.memory.facts import Fact
 from assistant.models.catalogue import CHAT, CHAT_MODELS
 from assistant.models.needs import (
     LOCAL_MODEL,
@@ -44,7 +45,7 @@ from audio.stt import SharedRecognizer
 from audio.tts import Voice
 from audio.vad import Vad
 from declarations.extra import installing
-from llm.chat import ChatModel, PrefillingChat
+from llm.chat import ChatModel, Message, PrefillingChat
 
 if TYPE_CHECKING:
     from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for engine_loader.py
@@ -140,6 +141,7 @@ def skills() -> "Skills":
 
 def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:
     """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
+    from assistant.memory.recalling_chat import RecallingChat, prefilling
     from assistant.skills.chat import SkillsChat, SkillsFirst
     from llm.cache.cached_chat import CachedChat
 
@@ -155,13 +157,24 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def memory() -> Memory:
         return effects.memory.remaining_at(asyncio.get_running_loop().time())
 
+    def facts() -> tuple[Fact, ...] | None:
+        return effects.known_facts
+
     language, effects.home = settings.assistant.language, skills.home
     if model is None:
-        alone = SkillsChat(skills, local_now, language, running=running, at_home=at_home, memory=memory, lists=lists)
+        alone = SkillsChat(
+            skills, local_now, language, running=running, at_home=at_home, memory=memory, lists=lists, facts=facts
+        )
         effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
-        asked = model.model if isinstance(model, CachedChat) else model
+        recalling = model if isinstance(model, RecallingChat) else None
+        inner = model if recalling is None else recalling.model
+        asked = inner.model if isinstance(inner, CachedChat) else inner
+        prefill: Callable[[Sequence[Message]], Awaitable[None]] | None = None
+        prefill = asked.prefill if isinstance(asked, PrefillingChat) else None
+        if prefill is not None and recalling is not None:
+            prefill = prefilling(recalling, prefill)
         on_this_machine = all(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)
         first = SkillsFirst(
             skills,
@@ -172,8 +185,9 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             at_home=at_home,
             memory=memory,
             lists=lists,
+            facts=facts,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
-            prefill=asked.prefill if isinstance(asked, PrefillingChat) else None,
+            prefill=prefill,
         )
         effects.effect_of = first.effect_of
         return first

@@ -57,6 +57,7 @@ from llm.chat import ChatModel, Message
 
 if TYPE_CHECKING:
     from assistant.setup.answering.answer_cache import AnswerCache
+    from assistant.setup.answering.user_memory import UserMemory
     from assistant.setup.build import ClusterConnection, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
@@ -82,6 +83,7 @@ class EngineLoader:
     export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
     make_timers: Callable[[], ConversationTimers] = Timers  # for one conversation; by default not shared
     make_lists: Callable[[], UserLists] = UserLists  # likewise
+    memory: "UserMemory | None" = None  # what is remembered across conversations
     _skills: "Skills | None" = None
     _voice: Voice | None = None
     _listening_sound: ListeningSound | None = None
@@ -162,6 +164,8 @@ class EngineLoader:
         if self._model is not None and self._cache is not None:
             asked = cached = answer_cache.cached(self.settings, self._model, self._cache)
             on_answer_heard = cached.heard
+        if self._model is not None and asked is not None and self.memory is not None:
+            asked = self.memory.recalling(asked, self._model, effects)
         model = build.answering(self.settings, self._skills, asked, effects)
         return Engines(
             vad,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import ServiceCall
+from assistant.memory.facts import AddFact, Fact, FactEffect, RemoveFacts
 from assistant.skills.dialog.memory import Memory, OpenQuestion, Remember, Subject
 from assistant.skills.lists.items import AddItems, ListEffect, ListItem, RemoveItems
 
@@ -188,7 +189,8 @@ TimerEffect = (
     | SetAlarm | MoveAlarm | CancelAlarms | CancelAll
 )  # fmt: skip
 SkillEffect = (
-    TimerEffect | AddItems | RemoveItems | ChangeVolume | SetVolume | ChangeSpeed | HomeAction | Remember | Several
+    TimerEffect | AddItems | RemoveItems | AddFact | RemoveFacts | ChangeVolume | SetVolume | ChangeSpeed | HomeAction
+    | Remember | Several
 )  # fmt: skip
 
 
@@ -212,6 +214,11 @@ def timer_effects(effect: SkillEffect | None) -> tuple[TimerEffect, ...]:
 def list_effects(effect: SkillEffect | None) -> tuple[ListEffect, ...]:
     """Returns the effects in `effect` that are about lists and notes, in order."""
     return tuple(part for part in each_effect(effect) if isinstance(part, ListEffect))
+
+
+def fact_effects(effect: SkillEffect | None) -> tuple[FactEffect, ...]:
+    """Returns the effects in `effect` that change what is remembered across conversations, in order."""
+    return tuple(part for part in each_effect(effect) if isinstance(part, FactEffect))
 
 
 def joined_effect(*effects: SkillEffect | None) -> SkillEffect | None:
@@ -299,6 +306,7 @@ class SkillContext:
         at_home: Whether the speaker may use the home. A telephone caller may not.
         memory: What the conversation remembers of its last turns.
         lists: The items of the user's lists and notes, in order.
+        facts: What is remembered of the user, the oldest first; None: this conversation has no memory.
     """
 
     now: datetime
@@ -309,6 +317,7 @@ class SkillContext:
     at_home: bool = True
     memory: Memory = field(default_factory=Memory)
     lists: tuple[ListItem, ...] = ()
+    facts: tuple[Fact, ...] | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""

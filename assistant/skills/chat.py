@@ -11,6 +11,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import TypedDict, Unpack
 
+from assistant.memory.facts import Fact
 from assistant.skills.answers import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.dialog.refusals import hint_of
@@ -25,6 +26,10 @@ def _always() -> bool:
     return True
 
 
+def _no_memory() -> None:
+    return None
+
+
 class SkillInputs(TypedDict, total=False):
     """Inputs of the skills from a conversation, besides its words.
 
@@ -34,6 +39,7 @@ class SkillInputs(TypedDict, total=False):
         at_home: Returns whether the user may use the home. Called once per answer.
         memory: Returns what the conversation remembers of its last turns. Called once per answer.
         lists: Returns the items of the user's lists and notes. Called once per answer.
+        facts: Returns what is remembered of the user; None without a memory. Called once per answer.
     """
 
     running: Callable[[], Running]
@@ -41,6 +47,7 @@ class SkillInputs(TypedDict, total=False):
     at_home: Callable[[], bool]
     memory: Callable[[], Memory]
     lists: Callable[[], tuple[ListItem, ...]]
+    facts: Callable[[], tuple[Fact, ...] | None]
 
 
 class SkillQuery:
@@ -75,6 +82,7 @@ class SkillQuery:
         self._at_home = inputs.get("at_home", _always)
         self._memory = inputs.get("memory", Memory)
         self._lists = inputs.get("lists", tuple)
+        self._facts = inputs.get("facts", _no_memory)
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
@@ -126,7 +134,15 @@ class SkillQuery:
         last_reply = _last_content(messages, "assistant")
         running, at_home = self._running(), self._at_home()
         return SkillContext(
-            self._now(), last_reply, self.language, running, self._rng, at_home, self._memory(), self._lists()
+            self._now(),
+            last_reply,
+            self.language,
+            running,
+            self._rng,
+            at_home,
+            self._memory(),
+            self._lists(),
+            self._facts(),
         )
 
 

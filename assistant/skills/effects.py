@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from assistant.home import HomePort
+from assistant.memory.facts import ConversationFacts, Fact
 from assistant.skills.answers import (
     LOUDEST_DB,
     QUIETEST_DB,
@@ -20,6 +21,7 @@ from assistant.skills.answers import (
     SetVolume,
     SkillEffect,
     each_effect,
+    fact_effects,
     list_effects,
     timer_effects,
 )
@@ -58,6 +60,7 @@ class SkillEffects:
         home: The home; None: there is none, or the user of this conversation may not use it.
         pending: The action in the home that the latest `do` has started; None for none.
         memory: What the conversation remembers of its last turns.
+        facts: What is remembered of the user across conversations; None: this conversation has no memory.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
@@ -71,7 +74,13 @@ class SkillEffects:
     home: HomePort | None = None
     pending: PendingAction | None = None
     memory: Memory = field(default_factory=Memory)
+    facts: ConversationFacts | None = None
     _actions: HomeActions = field(default_factory=HomeActions)
+
+    @property
+    def known_facts(self) -> tuple[Fact, ...] | None:
+        """What is remembered of the user, the oldest first; None without a memory, or if the user wants none."""
+        return None if self.facts is None or not self.facts.user.enabled else self.facts.user.facts
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
         """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""
@@ -94,6 +103,8 @@ class SkillEffects:
         if changes_timers:
             self.timers.apply(effect, now_s)
         list_changes = [self.lists.change(effect) for effect in list_effects(effect)]
+        facts = self.facts
+        fact_changes = [] if facts is None else [facts.change(effect) for effect in fact_effects(effect)]
         asks_home = self.pending is not None
 
         def undo() -> None:
@@ -105,6 +116,10 @@ class SkillEffects:
             for change in reversed(list_changes):
                 self.lists.revert(change)
             list_changes.clear()
+            for fact_change in reversed(fact_changes):
+                assert facts is not None
+                facts.user.revert(fact_change)
+            fact_changes.clear()
 
         return undo
 

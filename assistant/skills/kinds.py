@@ -86,6 +86,9 @@ def without_match(tell: Callable[[Language, SkillContext], str]) -> IntentReply:
 class SentenceSkill:
     """A skill that answers the sentences in its files."""
 
+    is_asked_last = False
+    """Whether `find` is asked only for what is in no template: its sentences are free words."""
+
     def __init__(self, declaration: Skill, replies: Replies) -> None:
         """An intent with a fixed answer needs no reply."""
         self.declaration = declaration

@@ -80,8 +80,13 @@ class SentenceTables:
 
     def find(self, text: str) -> TemplateMatch | None:
         """See `Requests`."""
-        by_skill = (match for skill in self.skills if (match := skill.find(text, self.language.code)) is not None)
-        return next(by_skill, None) or self.sentences.find(text)
+        return (
+            self._found_by_skill(text, last=False) or self.sentences.find(text) or self._found_by_skill(text, last=True)
+        )
+
+    def _found_by_skill(self, text: str, *, last: bool) -> TemplateMatch | None:
+        asked = (skill for skill in self.skills if skill.is_asked_last == last)
+        return next((match for skill in asked if (match := skill.find(text, self.language.code)) is not None), None)
 
     def reply_to(self, match: TemplateMatch, context: SkillContext) -> SkillAnswer | None:
         """See `Requests`."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from assistant.end_of_turn.priors import PauseCounts
 from assistant.history.items import AssistantMessage, Item, UserMessage
 from assistant.history.mcp_items import McpItem
+from assistant.memory import fact_table
 from assistant.storage import conversation_search, pause_table
 from assistant.storage.conversation_database import (
     BUSY_TIMEOUT_S,
@@ -281,7 +282,9 @@ class ConversationFile:
         return title
 
     def delete(self, owner: str, name: str | None) -> list[str]:
-        """Deletes one conversation of an owner; None: all. The owner's pauses go with the last one.
+        """Deletes one conversation of an owner, with what was remembered of it; None: all.
+
+        The owner's pauses go with the last one.
 
         Returns their ids. Raises ConversationFileError.
         """
@@ -293,6 +296,8 @@ class ConversationFile:
                 matches = database.execute(f"SELECT number, id FROM conversations WHERE owner = ?{which}", values)  # noqa: S608
                 rows = matches.fetchall()
                 _delete(database, [number for number, _ in rows])
+                if name is None:
+                    fact_table.delete_of(database, [(owner, "")])
             with suppress(sqlite3.Error):  # the words are gone from the file; now from the log of changes, too
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return [name for _, name in rows]
@@ -378,12 +383,15 @@ def _delete_drafts(database: sqlite3.Connection, place: Place) -> None:
 
 
 def _delete(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    marks = ",".join("?" * len(numbers))
+    named = database.execute(f"SELECT owner, id FROM conversations WHERE number IN ({marks})", numbers).fetchall()  # noqa: S608
     for number in numbers:
         conversation_search.forget(database, number)
         database.execute("DELETE FROM items WHERE conversation = ?", (number,))
         database.execute("DELETE FROM conversations WHERE number = ?", (number,))
     if numbers:
         pause_table.delete_orphans(database)
+        fact_table.delete_of(database, named)
         conversation_search.purge(database)
 
 

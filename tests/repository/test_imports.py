@@ -41,7 +41,7 @@ and weather; engines on a cluster; services and a server that speak OpenAI's pro
 
 LAYERS = (
     "support", "registry", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "speakers", "turns",
-    "skills", "trace",
+    "memory", "skills", "trace",
     "history", "events", "tools", "documents", "storage", "enrolment", "pipeline", "setup", "cluster", "checks",
     "endpoint_probe", "first_run", "trace_report", "replay",
     "commands",

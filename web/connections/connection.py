@@ -166,6 +166,7 @@ class Connections(Conversations):
         conversation, trace = self._create(engines, config, call_of(websocket.scope), claimed, is_guest=guest)
         realtime_session = conversation.realtime_session
         realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
+        realtime_session.keeper.memory = self.engine_pool.engine_loader.memory
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
         try:

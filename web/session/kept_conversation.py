@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocket
 
@@ -27,6 +28,9 @@ from web.limits.session_acceptor import is_guest
 from web.phone.session import call_of
 from web.wire.realtime import Realtime
 from web.wire.values.session_config import Keeping
+
+if TYPE_CHECKING:
+    from assistant.setup.answering.user_memory import UserMemory
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +55,7 @@ class ConversationKeeper:
         report: Passes an event on to the client.
         tell: Called when there are messages to send.
         file: The file; None: the server keeps nothing for this client.
+        memory: What is remembered across conversations; None: nothing is. It needs a kept conversation.
     """
 
     session: Callable[[], Session]
@@ -58,6 +63,7 @@ class ConversationKeeper:
     report: Callable[[SessionEvent], None]
     tell: Callable[[], None]
     file: ConversationFile | None = None
+    memory: "UserMemory | None" = None
     _keeping: Keeping | None = None
     _store: ConversationStore | None = None
     _pauses_of: str = ""  # owner whose pauses the session has
@@ -73,6 +79,7 @@ class ConversationKeeper:
         if keeping == self._keeping or (keeping and self._keeping and self._is_same(keeping, self._keeping)):
             return
         self._keeping = keeping
+        self.session().engines.skill_effects.facts = None
         if self._store is not None:
             self._store.end()  # what waits is not written either
             self._store = None
@@ -97,6 +104,8 @@ class ConversationKeeper:
         if self._store is not None:
             items = self.session().history.items_with_words if isinstance(event, TurnFinished | ReplySent) else ()
             self._store.record(event, items, self.session().pause_stats.counts)
+        if self.memory is not None:
+            self.memory.record(event, self.session().engines.skill_effects.facts)
 
     async def stored(self) -> None:
         """Waits until everything that was said is on disk. The caller sets the deadline."""
@@ -155,6 +164,9 @@ class ConversationKeeper:
         self._names = {name, store.name}
         if kept is not None:
             self._continue(store, kept)
+        if self.memory is not None:
+            facts = self.memory.begin(owner, store.name, kept=True)
+            self.session().engines.skill_effects.facts = facts
         self.realtime.conversation_kept(store.name, kept=True)
         self.tell()
         return store

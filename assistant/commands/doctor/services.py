@@ -103,8 +103,18 @@ def services_section(settings: Settings, answers: Mapping[str, ProbeResult]) -> 
     lines = [
         _finding("home", answers.get("home"), "none is configured: set home.url to use Home Assistant"),
         _finding("weather", answers.get("weather"), "off: weather.enabled turns it on"),
+        _memory(settings),
     ]
-    return ReportSection("services", "Home and weather", tuple(lines))
+    return ReportSection("services", "Home, weather and memory", tuple(lines))
+
+
+def _memory(settings: Settings) -> CheckResult:
+    if not settings.memory.enabled:
+        return CheckResult("info", "memory", "off: memory.enabled turns it on")
+    limits = [] if settings.llm.endpoints else ["no [[llm.endpoints]] to draw facts from conversations"]
+    limits += [] if settings.talk.remember or settings.server.keep_conversations else ["no conversation is kept"]
+    remedy = f"only what you ask to remember is kept: {', and '.join(limits)}" if limits else ""
+    return CheckResult("warn" if limits else "ok", "memory", "on: `repartee memory` shows it", remedy=remedy)
 
 
 def _finding(name: str, answer: ProbeResult | None, unused: str) -> CheckResult:

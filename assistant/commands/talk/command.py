@@ -24,6 +24,7 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.session import Session
 from assistant.setup import build
 from assistant.setup.answering.user_files import list_keeper, timer_keeper
+from assistant.setup.answering.user_memory import UserMemory, user_memory
 from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.listening.wake_words import spoken_wake_words
@@ -221,6 +222,7 @@ class _LocalConversation:
     pauses: PauseCounts = field(default_factory=PauseCounts)  # of earlier conversations
     timers: TimerKeeper | None = None
     lists: ListKeeper | None = None
+    facts: UserMemory | None = None  # what is remembered across conversations
 
     async def hold(self) -> None:
         """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
@@ -232,6 +234,9 @@ class _LocalConversation:
         self.lists = list_keeper(self.settings, self.environ, self._trouble)
         if self.lists is not None:
             loader.make_lists = self.lists.shared
+        loader.memory = self.facts = user_memory(
+            self.settings, self.environ, lambda: loader.language_model, self._trouble, [TERMINAL]
+        )
         name = new_session.conversation_name()
         self.memory = await asyncio.to_thread(self._open_store, name, self._thread_reporter())
         async with AsyncExitStack() as closing:
@@ -292,6 +297,11 @@ class _LocalConversation:
                 await self.timers.wait_for_first_reading()
             if self.lists is not None:
                 writers.append(tasks.create_task(self.lists.run(), name="lists"))
+            if self.facts is not None:
+                conversation = "" if self.memory is None else self.memory.name
+                facts = self.facts.begin(TERMINAL, conversation, kept=self.memory is not None)
+                session.engines.skill_effects.facts = facts
+                writers.append(tasks.create_task(self.facts.run(), name="memory of the user"))
             try:
                 async with asyncio.TaskGroup() as talking:
                     talking.create_task(self._announce(session, cards), name="ready")
@@ -381,6 +391,8 @@ class _LocalConversation:
             self.opening.show(event)
         if self.memory is not None:
             self.memory.record(event, session.history.items_with_words, session.pause_stats.counts)
+        if self.facts is not None:
+            self.facts.record(event, session.engines.skill_effects.facts)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))

@@ -17,7 +17,7 @@ from assistant.support.paths import at_home, config_folder, data_folder
 _TRACE = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.jsonl")
 """Name of a trace."""
 
-CONVERSATIONS = "conversations"
+CONVERSATIONS = "conversations, and what is remembered of them"
 
 MAX_SCRIPT_BYTES = 1_000_000
 """Larger files are no completion scripts."""

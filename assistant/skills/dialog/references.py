@@ -22,7 +22,15 @@ from assistant.skills.answers import (
 )
 from assistant.skills.arithmetic.replies import ARITHMETIC, result_of
 from assistant.skills.conversion.replies import CONVERSION
-from assistant.skills.dialog.memory import AlarmSet, EntriesNamed, ListNamed, RequestAnswered, Subject, TimerSet
+from assistant.skills.dialog.memory import (
+    AlarmSet,
+    EntriesNamed,
+    FactsNamed,
+    ListNamed,
+    RequestAnswered,
+    Subject,
+    TimerSet,
+)
 from assistant.skills.dialog.picking import named_entries
 from assistant.skills.dialog.requests import Requests, spoken_answer
 from assistant.skills.dialog.slots import (
@@ -103,7 +111,7 @@ def _order(action: str) -> _Rule:
 def _other(subject: Subject, match: TemplateMatch, context: SkillContext, requests: Requests) -> SkillAnswer | None:
     """Does the same, or what the words say, with the entries that the last request did not mean: "the other one"."""
     kind = _kind(subject)
-    if kind is None or isinstance(subject, ListNamed):
+    if kind is None or isinstance(subject, ListNamed | FactsNamed):
         return None
     action = match.values.get("action") or subject.match.intent.partition("_")[2]
     if action not in _ACTIONS or (kind != "timer" and action != "cancel"):
@@ -321,6 +329,18 @@ def _remove_it(
     return _remove_named(subject, context, requests) if isinstance(subject, ListNamed) else None
 
 
+# ---- facts about the user ----
+
+
+def _forget_named(
+    subject: Subject, _found: TemplateMatch, context: SkillContext, requests: Requests
+) -> SkillAnswer | None:
+    """Forgets what was remembered or told last: "forget that"."""
+    if not isinstance(subject, FactsNamed) or context.memory.subjects[:1] != (subject,):
+        return None
+    return requests.reply_to(request("memory_forget", items=ITEM_BREAK.join(subject.texts)), context)
+
+
 # ---- calculations ----
 
 _OF = {"percent": "b", "share": "a", "square": "a", "cube": "a", "square_root": "a", "cube_root": "a"}
@@ -407,6 +427,7 @@ _RULES: dict[str, _Rule] = {
     "dialog_city": _city,
     "dialog_day": _day,
     "dialog_again": _again,
+    "dialog_fact_forget": _forget_named,
     "dialog_list_add": _in_list("list_add"),
     "dialog_list_remove": _in_list("list_remove"),
     "dialog_list_and": _add_more,

@@ -30,8 +30,10 @@ class Talk:
     def attempt(self, said: str) -> SkillAnswer | None:
         """Returns the answer of an attempt, which changes nothing."""
         running, memory = self.effects.timers.running(self.now_s), self.effects.memory.remaining_at(self.now_s)
-        items = self.effects.lists.items
-        context = SkillContext(NOW, self.heard, self.code, running, random.Random(1), memory=memory, lists=items)
+        items, facts = self.effects.lists.items, self.effects.known_facts
+        context = SkillContext(
+            NOW, self.heard, self.code, running, random.Random(1), memory=memory, lists=items, facts=facts
+        )
         return written_skills().answer(said, context)
 
     def say(self, *said: str) -> str:

@@ -1,0 +1,170 @@
+"""Draws facts from finished conversations in the background, while nobody speaks.
+
+A conversation is finished when nothing was said in it for a while. A turn of any conversation of this process cancels
+the request, which is repeated later: how far was read is stored together with the facts. Several processes share the
+work by reservations that end after a crash.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from assistant.memory.extraction import (
+    MAX_ANSWER_TOKENS,
+    Line,
+    Part,
+    UnusableAnswerError,
+    drawn_facts,
+    has_words,
+    parts_of,
+    request_for,
+)
+from assistant.memory.fact_table import Reading
+from assistant.memory.facts import Fact
+from assistant.memory.memory_file import MemoryFile
+from llm.chat import ChatModel, ChatOptions, Token
+from llm.errors import LlmError
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+FINISHED_AFTER_S = 120.0
+"""A conversation in which nothing was said for so long is finished."""
+
+QUIET_S = 10.0
+"""Time without a turn in this process before the language model is asked, so that it is free for the next turn."""
+
+LOOK_EVERY_S = 15.0
+"""Interval at which finished conversations are looked for."""
+
+TIMEOUT_S = 60.0
+"""Longest time for one request: a model on this machine reads 1500 tokens and writes up to 400."""
+
+LEASE_S = 300.0
+"""How long a conversation is reserved for the process that reads it."""
+
+MAX_FAILURES = 3
+"""Failures at one part, after which it is skipped."""
+
+_OPTIONS = ChatOptions(max_tokens=MAX_ANSWER_TOKENS, size="small")
+
+
+@dataclass(slots=True)
+class Extractor:
+    """Draws the facts of the conversations of some owners. Run `run` as a task.
+
+    Attributes:
+        file: The file.
+        model: Returns the language model; None while there is none.
+        lines_of: Returns what the user and the assistant said, of stored items with their numbers.
+        changed: Called with the owner whose facts have changed.
+        owners: Whose conversations are read; None: those of all.
+        threads: Runs the file's calls.
+        now_s: Returns the loop's time.
+    """
+
+    file: MemoryFile
+    model: Callable[[], ChatModel | None]
+    lines_of: Callable[[Sequence[tuple[int, bytes]]], Sequence[Line]]
+    changed: Callable[[str], None]
+    threads: Executor
+    owners: Iterable[str] | None = None
+    now_s: Callable[[], float] = field(default=lambda: asyncio.get_running_loop().time())
+    _request: "asyncio.Task[dict[str, Fact | None] | None] | None" = None
+    _quiet_from_s: float = 0.0
+    _failures: dict[tuple[str, str, int], int] = field(default_factory=dict)
+
+    def note_turn(self) -> None:
+        """A turn begins or goes on: the language model is left to it."""
+        self._quiet_from_s = self.now_s() + QUIET_S
+        if self._request is not None:
+            self._request.cancel()
+
+    async def run(self) -> None:
+        """Reads until it is cancelled."""
+        while True:
+            if self.now_s() >= self._quiet_from_s and self.model() is not None and await self.read_next():
+                continue
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def read_next(self) -> bool:
+        """Reads one finished conversation. Returns whether it was read to its end."""
+        try:
+            reading = await self._in_thread(self.file.claim_reading, self.owners, FINISHED_AFTER_S, LEASE_S)
+            return False if reading is None else await self._read(reading)
+        except OSError as error:
+            log.warning("memory: nothing was drawn from a conversation: %s", getattr(error, "text", error))
+            return False
+
+    async def _read(self, reading: Reading) -> bool:
+        """Draws facts from one conversation, part by part. What was read stays read."""
+        said_at = datetime.fromtimestamp(reading.changed_s).astimezone().isoformat(timespec="seconds")
+        for part in parts_of(self.lines_of(reading.lines), reading.lines[-1][0]):
+            try:
+                known = await self._in_thread(self.file.facts, reading.owner)
+                changes = await self._drawn(part, known, said_at, reading)
+            except BaseException:
+                await asyncio.shield(self._in_thread(self.file.finish_reading, reading, None, {}))
+                raise
+            last = None if changes is None else part.last_item
+            await self._in_thread(self.file.finish_reading, reading, last, changes or {})
+            if changes is None:
+                return False
+            if changes:
+                self.changed(reading.owner)
+        return True
+
+    async def _drawn(
+        self, part: Part, known: Sequence[Fact], said_at: str, reading: Reading
+    ) -> dict[str, Fact | None] | None:
+        """Returns the changes from one part; None if it must be read again."""
+        model = self.model()
+        if model is None:
+            return None
+        if not has_words(part):
+            return {}
+        async with asyncio.TaskGroup() as asking:
+            self._request = asking.create_task(self._ask(model, part, known, said_at, reading), name="draw facts")
+        request, self._request = self._request, None
+        return None if request.cancelled() else request.result()  # cancelled: a turn has begun
+
+    async def _ask(
+        self, model: ChatModel, part: Part, known: Sequence[Fact], said_at: str, reading: Reading
+    ) -> dict[str, Fact | None] | None:
+        """Asks the model. Errors are logged; none ends the program."""
+        text = ""
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT_S),
+                aclosing(model.stream(request_for(part, known), _OPTIONS)) as events,
+            ):
+                async for event in events:
+                    text += event.text if isinstance(event, Token) else ""
+            return drawn_facts(text, part, known, said_at=said_at, conversation=reading.conversation)
+        except TimeoutError:
+            return self._failed(part, reading, f"no answer within {TIMEOUT_S:g} s")
+        except (LlmError, UnusableAnswerError) as error:
+            return self._failed(part, reading, str(error))
+        except Exception as error:  # noqa: BLE001 - a defect here must not end the conversation
+            return self._failed(part, reading, f"internal error ({type(error).__name__})")
+
+    def _failed(self, part: Part, reading: Reading, why: str) -> dict[str, Fact | None] | None:
+        key = reading.owner, reading.conversation, part.last_item
+        self._failures[key] = self._failures.get(key, 0) + 1
+        skipped = self._failures[key] >= MAX_FAILURES
+        end = "; it is not tried again" if skipped else ""
+        log.warning("memory: nothing was drawn from a conversation (%s)%s", why, end)
+        if not skipped:
+            self._quiet_from_s = self.now_s() + LOOK_EVERY_S
+            return None
+        del self._failures[key]
+        return {}
+
+    async def _in_thread(self, call: Callable[..., Result], *arguments: object) -> Result:
+        return await asyncio.wrap_future(self.threads.submit(call, *arguments))

@@ -1,0 +1,1 @@
+"""Remembers what the user asks to remember, forgets it, and tells it."""
