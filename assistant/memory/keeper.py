@@ -76,11 +76,11 @@ class FactKeeper:
             while True:
                 await self._wakeup.wait()
                 self._wakeup.clear()
-                await self._exchange_all()
+                await self.exchange_all()
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
-                    await self._exchange_all()
+                    await self.exchange_all()
             self.file.close()
 
     async def settle(self) -> None:
@@ -89,7 +89,8 @@ class FactKeeper:
             self._settled.clear()
             await self._settled.wait()
 
-    async def _exchange_all(self) -> None:
+    async def exchange_all(self) -> None:
+        """Writes and reads what is due."""
         self._busy = True
         try:
             await self._begin_readings()
