@@ -47,7 +47,7 @@ TIMEOUT_S = 60.0
 """Longest time for one request: a model on this machine reads 1500 tokens and writes up to 400."""
 
 LEASE_S = 300.0
-"""How long a conversation is reserved for the process that reads it."""
+"""Time for which a conversation is reserved for the process that reads it."""
 
 MAX_FAILURES = 3
 """Failures at one part, after which it is skipped."""

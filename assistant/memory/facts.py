@@ -67,7 +67,7 @@ class FactChange:
 
 @dataclass(frozen=True, slots=True)
 class PendingFacts:
-    """What is not in the file yet.
+    """Changes that are not in the file yet.
 
     Attributes:
         changes: Facts by key; None: the fact is removed.

@@ -32,7 +32,7 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnerFacts:
-    """What the file has of an owner.
+    """The facts of an owner in the file.
 
     Attributes:
         enabled: Whether the owner wants a memory.

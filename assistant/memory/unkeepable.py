@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 Reason = Literal["card", "account", "password", "id_number", "key", "instruction"]
-"""Why a text is not kept."""
+"""The reason for which a text is not kept."""
 
 MIN_CARD_DIGITS, MAX_CARD_DIGITS = 13, 19
 """Digits of payment cards (ISO/IEC 7812)."""

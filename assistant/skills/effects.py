@@ -79,7 +79,7 @@ class SkillEffects:
 
     @property
     def known_facts(self) -> tuple[Fact, ...] | None:
-        """What is remembered of the user, the oldest first; None without a memory, or if the user wants none."""
+        """The remembered facts, the oldest first; None without a memory, or if the user wants none."""
         return None if self.facts is None or not self.facts.user.enabled else self.facts.user.facts
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:

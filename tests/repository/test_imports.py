@@ -30,6 +30,7 @@ NAME_ENGINES = frozenset(
         "assistant.setup.engine_catalog",
         "assistant.setup.answering.services",
         "assistant.setup.answering.user_files",
+        "assistant.setup.answering.user_memory",
         "audio.cluster.turn_end",
         "llm.aws.payload",
         "llm.aws.sagemaker",

@@ -123,7 +123,7 @@ def lines_of(rows: Sequence[tuple[int, bytes]]) -> list[Line]:
             match item:
                 case UserMessage():
                     after_tool = False
-                    label = str(getattr(item, "speaker", ""))
+                    label = item.speaker
                     main_name = main_name or ("" if _GUEST_LABEL.fullmatch(label) else label)
                     if label in {"", _FIRST_LABEL, main_name} and not _is_about_memory(item.text):
                         lines.append(Line("user", item.text, number))

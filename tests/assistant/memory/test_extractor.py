@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,7 +176,7 @@ def said(text: str) -> UserMessage:
 
 async def test_results_of_tools_are_not_read() -> None:
     used = (ToolUse(FunctionCall("1", "web", "{}"), "I live in Oslo", 0),)
-    talk = [
+    talk: list[Item] = [
         said("Look it up."),
         AssistantMessage(ItemId("b"), "It says: I live in Oslo.", tool_uses=used),
         FunctionOutput(ItemId("c"), "1", "I live in Oslo"),
@@ -197,3 +198,14 @@ async def test_results_of_tools_are_not_read() -> None:
 )
 async def test_requests_to_the_memory_are_not_read_again(request_: str) -> None:
     assert lines(said(request_)) == []
+
+
+async def test_words_of_other_speakers_are_not_read() -> None:
+    talk = [
+        replace(said("I live in Rome."), speaker="S1"),
+        replace(said("I live in Oslo."), speaker="S2"),
+        replace(said("I like tea."), speaker=""),
+        replace(said("I am Anna."), speaker="Anna"),
+        replace(said("I am Ben."), speaker="Ben"),
+    ]
+    assert lines(*talk) == ["user: I live in Rome.", "user: I like tea.", "user: I am Anna."]

@@ -48,7 +48,7 @@ def test_similar_embedding_finds_a_fact_without_common_words() -> None:
         made.add_vector(key, text, np.eye(4, dtype=np.float32)[place])
     question = np.array([0.1, 0.9, 0.1, 0.1], np.float32)
     assert made.by_meaning(question, 3) == ("nuts",)
-    assert made.by_meaning(question / 2, 3) == ()
+    assert made.by_meaning(np.float32(0.5) * question, 3) == ()
 
 
 def test_embedding_of_a_text_that_has_changed_is_ignored() -> None:
