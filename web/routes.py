@@ -35,6 +35,7 @@ from web.page_api.settings import PageSettings
 from web.page_api.setup import PageSetup, SetupParts, setup_routes
 from web.page_api.voice_sample import MAX_SAMPLES, VoiceSample
 from web.page_api.voice_sample import PATH as SAMPLE_PATH
+from web.page_api.voices import PageVoices, voice_routes
 from web.webrtc.calls import Calls
 from web.wire.outgoing.session_object import Service
 from web.wire.values.session_config import SessionConfig
@@ -132,6 +133,7 @@ def api_routes(
     if setup is not None:
         routes += setup_routes(PageSetup(setup, bodies, state), answered)
         routes += model_routes(ModelPulls(setup, bodies, state), answered)
+        routes += voice_routes(PageVoices(setup, bodies, state), answered)
         if restart is not None:
             routes += restart_routes(Restart(setup, bodies, state, restart), answered)
     if parts.choices is not None:

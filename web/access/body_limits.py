@@ -15,12 +15,16 @@ SETUP_SAVE_PATH = "/v1/repartee/setup/save"
 CONVERSATION_TITLE_PATH = "/v1/repartee/conversation_title"
 MODEL_PULL_PATH = "/v1/repartee/models/pull"
 RESTART_PATH = "/v1/repartee/restart"
+VOICE_ADD_PATH = "/v1/repartee/voices/add"
+VOICE_REMOVE_PATH = "/v1/repartee/voices/remove"
 
 MAX_JSON_BYTES = 1_000_000
 """As for an event of the WebSocket without sound."""
 MAX_UPLOAD_BYTES = 25 << 20
 """Longest recording; the limit of OpenAI's service."""
 MAX_SETUP_BYTES = 16 << 10
+MAX_VOICE_BYTES = 3 << 20
+"""Longest recording of a voice, in base64: 45 s at 24 kHz; the page records 30."""
 FORM_BYTES = 64 << 10
 """Room for the other fields of a form and its boundaries."""
 
@@ -37,6 +41,8 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
         CONVERSATION_TITLE_PATH: MAX_SETUP_BYTES,
         MODEL_PULL_PATH: MAX_SETUP_BYTES,
         RESTART_PATH: MAX_SETUP_BYTES,
+        VOICE_ADD_PATH: MAX_VOICE_BYTES + MAX_SETUP_BYTES,
+        VOICE_REMOVE_PATH: MAX_SETUP_BYTES,
     }
 )
 """Longest body by path. Bodies of other paths are ignored."""

@@ -1,4 +1,4 @@
-/** Requests that change the server, for pages on its own machine: download a model, start again. */
+/** Requests that change the server, for pages on its own machine: download a model, start again, keep voices. */
 
 import { noticeText, serverText, text } from "../texts/texts.js";
 import { storedToken } from "../view/preferences.js";
@@ -62,6 +62,36 @@ export async function restartServer(how) {
     if (now && now !== before) return;
   }
   throw new ChangeError(text("restart.late"));
+}
+
+/**
+ * @typedef {object} KnownVoices
+ * @property {{name: string, speech_s: number, added_at: string, usable: boolean}[]} voices
+ * @property {boolean} has_model whether the model that compares voices is there
+ */
+
+/** @returns {Promise<KnownVoices | null>} null if the server does not answer */
+export async function fetchVoices() {
+  try {
+    return await (await ask("v1/repartee/voices")).json();
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Keeps the voice of a recording.
+ * @param {{name: string, agreed: boolean, audio: string}} voice `audio`: base64 at the wire's sample rate
+ * @returns {Promise<KnownVoices>} what is kept now
+ * @throws {ChangeError}
+ */
+export async function addVoice(voice, signal) {
+  return (await ask("v1/repartee/voices/add", voice, signal)).json();
+}
+
+/** @returns {Promise<KnownVoices>} what is kept now @throws {ChangeError} */
+export async function removeVoice(name) {
+  return (await ask("v1/repartee/voices/remove", { name })).json();
 }
 
 async function processOf() {

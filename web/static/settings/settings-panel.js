@@ -12,6 +12,7 @@ import { fetchSettings } from "./server-settings.js";
 import { merged, sessionFields, withProfile } from "./session-fields.js";
 import { voiceName } from "./voice-name.js";
 import { VoiceSample } from "./voice-sample.js";
+import { VoicesGroup } from "./voices-group.js";
 
 const PROFILES = ["auto", "eager", "balanced", "patient"];
 const INSTRUCTIONS_AFTER_MS = 600; // pause in typing after which they are sent
@@ -44,7 +45,9 @@ export class SettingsPanel {
     const server = await fetchSettings(storedToken());
     if (server) this.server = server;
     this._draw();
-    if (!byId("settings").hidden) this._models.load(Boolean(server?.downloads));
+    if (byId("settings").hidden) return;
+    this._models.load(Boolean(server?.downloads));
+    this._people.load(Boolean(server?.downloads));
   }
 
   /** Opens the settings at one of them. */
@@ -101,6 +104,7 @@ export class SettingsPanel {
   _build() {
     this._makeRows();
     this._models = new ModelsGroup(() => this.load());
+    this._people = new VoicesGroup();
     this._keep = keepField();
     const close = makeElement("button", { type: "button", class: "quiet icon", id: "settings-close", "aria-label": text("settings.close"), text: "×" });
     close.onclick = () => byId("settings-open").click();
@@ -113,6 +117,7 @@ export class SettingsPanel {
       makeGroup("settings-turns", text("settings.turns_group"), profile.element, pushToTalkSwitch()),
       makeGroup("settings-sound", text("settings.sound_group"), ...soundRows()),
       this._models.element,
+      this._people.element,
       makeGroup("settings-privacy", text("settings.privacy_group"), words.element, this._keep.field),
       keysHint(),
     );
@@ -160,8 +165,10 @@ export class SettingsPanel {
   /** Stops the sample and reads what may have changed when the settings are opened or closed. */
   _observeOpening() {
     new MutationObserver(() => {
-      if (byId("settings").hidden) this._sample.stop();
-      else {
+      if (byId("settings").hidden) {
+        this._sample.stop();
+        this._people.stop();
+      } else {
         this._keep.draw();
         this.load();
       }
