@@ -27,6 +27,7 @@ from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
 from web.page_api.conversations import conversation_routes
+from web.page_api.memory import memory_routes
 from web.page_api.model_pulls import ModelPulls, model_routes
 from web.page_api.reachable import Reachability
 from web.page_api.restart import Restart, restart_routes
@@ -129,6 +130,7 @@ def api_routes(
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.send_model)),
         *conversation_routes(parts.conversations, bodies, answered),
+        *memory_routes(lambda: engine_loader.memory, bodies, answered),
     ]
     if setup is not None:
         routes += setup_routes(PageSetup(setup, bodies, state), answered)

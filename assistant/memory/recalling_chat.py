@@ -14,7 +14,7 @@ from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 
 log = logging.getLogger(__name__)
 
-WORDS_TIMEOUT_S = 0.02
+WORDS_TIMEOUT_S = 0.1
 """Longest wait for the search by words, which takes 1 ms; then the request goes without new facts."""
 
 MEANING_TIMEOUT_S = 0.004

@@ -13,6 +13,7 @@ TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
 SETUP_TEST_PATH = "/v1/repartee/setup/test"
 SETUP_SAVE_PATH = "/v1/repartee/setup/save"
 CONVERSATION_TITLE_PATH = "/v1/repartee/conversation_title"
+MEMORY_PATH = "/v1/repartee/memory"
 MODEL_PULL_PATH = "/v1/repartee/models/pull"
 RESTART_PATH = "/v1/repartee/restart"
 VOICE_ADD_PATH = "/v1/repartee/voices/add"
@@ -39,6 +40,7 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
         SETUP_TEST_PATH: MAX_SETUP_BYTES,
         SETUP_SAVE_PATH: MAX_SETUP_BYTES,
         CONVERSATION_TITLE_PATH: MAX_SETUP_BYTES,
+        MEMORY_PATH: MAX_SETUP_BYTES,
         MODEL_PULL_PATH: MAX_SETUP_BYTES,
         RESTART_PATH: MAX_SETUP_BYTES,
         VOICE_ADD_PATH: MAX_VOICE_BYTES + MAX_SETUP_BYTES,

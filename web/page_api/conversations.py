@@ -92,7 +92,7 @@ class KeptConversations:
 
     async def all(self, request: Request, send: Send) -> None:
         """Answers GET: the newest conversations, or those in which `query` is found."""
-        owner, query = _owner(request), request.query_params.get("query", "").strip()
+        owner, query = owner_of(request), request.query_params.get("query", "").strip()
         limit = _number(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
         if self.file is None:
             await respond(request, JSONResponse({"data": [], "has_more": False, "keeps": False}), send)
@@ -122,7 +122,7 @@ class KeptConversations:
 
     async def rename(self, request: Request, send: Send) -> None:
         """Answers POST of the title of a conversation."""
-        owner = _owner(request)
+        owner = owner_of(request)
         fields = await self.bodies.fields(request, _TITLE)
         name = fields["conversation"]
         if CONVERSATION_SHAPE.fullmatch(name) is None or self.file is None:
@@ -134,20 +134,20 @@ class KeptConversations:
 
     async def delete(self, request: Request, send: Send) -> None:
         """Answers DELETE of one conversation."""
-        owner, name = _owner(request), _name(request)
+        owner, name = owner_of(request), _name(request)
         if self.file is None or not await self._call(partial(self.file.delete, owner, name)):
             raise _not_found()
         await respond(request, JSONResponse({"deleted": 1}), send)
 
     async def delete_all(self, request: Request, send: Send) -> None:
         """Answers DELETE of all conversations of this browser."""
-        owner = _owner(request)
+        owner = owner_of(request)
         deleted = [] if self.file is None else await self._call(partial(self.file.delete, owner, None))
         await respond(request, JSONResponse({"deleted": len(deleted)}), send)
 
     async def _conversation_response(self, request: Request, made: Callable[[KeptConversation], Response]) -> Response:
         """Returns what `made` makes of the wanted conversation, in the thread: it may be long. Raises ApiError."""
-        owner, name, file = _owner(request), _name(request), self.file
+        owner, name, file = owner_of(request), _name(request), self.file
 
         def answer() -> Response | None:
             kept = None if file is None else file.load(owner, name)
@@ -171,7 +171,8 @@ class KeptConversations:
             self._waiting -= 1
 
 
-def _owner(request: Request) -> str:
+def owner_of(request: Request) -> str:
+    """Returns the owner for the secret that a browser sends. Raises ApiError."""
     sent = request.headers.getlist(BROWSER_HEADER)
     if len(sent) != 1 or SECRET_SHAPE.fullmatch(sent[0]) is None:
         message = "send the secret of this browser: 32 to 128 random letters, digits, - and _"

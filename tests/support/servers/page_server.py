@@ -19,6 +19,7 @@ from support.pages.page_browser import RECORDINGS, load_recording
 from support.servers.session_server import SessionServer, real_engines, session_server
 from support.services import llm_server
 
+from assistant.setup.answering.user_memory import UserMemory
 from assistant.storage.conversation_file import ConversationFile
 from web.access.access_control import AccessControl
 from web.page_api.setup import SetupParts
@@ -93,6 +94,7 @@ def page_server(
     transcripts: Sequence[str] = ("what time is it",),
     conversations: ConversationFile | None = None,
     make_setup: Callable[[AccessControl], SetupParts] | None = None,
+    memory: UserMemory | None = None,
 ) -> Iterator[Running]:
     """Runs a server with real engines and scripted transcripts.
 
@@ -111,6 +113,7 @@ def page_server(
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split(" "))) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
             engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
+            engine_loader.memory = memory
             origins = engine_loader.settings.server.origins
             server = await stack.enter_async_context(
                 session_server(

@@ -4,7 +4,8 @@ import { RichText } from "../rich-text/rich-text.js";
 import { countText, formatDate, text } from "../texts/texts.js";
 import { confirmed } from "../view/confirmed.js";
 import { byId, makeElement } from "../view/dom.js";
-import { keepChoice, PLACES, setKeepChoice } from "./keeping.js";
+import { hasSecret, keepChoice, PLACES, setKeepChoice } from "./keeping.js";
+import { MemorySection } from "./memory-section.js";
 import { conversationOf } from "./messages.js";
 
 const NARROW = "(max-width: 699.9px)"; // as in history.css: the panel covers the screen
@@ -16,6 +17,7 @@ const SEARCH_AFTER_MS = 250;
  * @property {(kept: import("./messages.js").Kept, place: string) => void} continue
  * @property {() => void} startNew
  * @property {(id: string | null) => void} deleted called with the id of a deleted conversation, or null for all
+ * @property {import("./server-store.js").MemoryStore} memory what is remembered of the user
  * @property {() => string} runningId id of the conversation that runs
  */
 export class HistoryPanel {
@@ -82,6 +84,7 @@ export class HistoryPanel {
     this._list = makeElement("ul", { class: "kept" });
     this._more = makeElement("button", { type: "button", class: "small", text: text("history.older") });
     this._more.onclick = () => this._load(true);
+    this._memory = new MemorySection(this._actions.memory);
     this._overview = makeElement("div", { class: "overview-kept" }, this._search, this._status, this._list, this._more, this._buildChoice());
     this._detail = makeElement("div", { class: "detail-kept" });
     this._panel.append(makeElement("div", { class: "heading" }, this._title, fresh, close), this._overview, this._detail);
@@ -93,13 +96,14 @@ export class HistoryPanel {
       input.onchange = () => {
         setKeepChoice(place);
         this._load();
+        this._loadMemory();
       };
       return makeElement("label", { class: "choice" }, input, makeElement("span", { text: text(`keep.${place}`) }, makeElement("small", { text: text(`keep.${place}_meaning`) })));
     });
     this._deleteAll = makeElement("button", { type: "button", class: "small danger" });
     confirmed(this._deleteAll, text("history.delete_all"), text("history.delete_all_really"), () => this._delete(null));
     this._choice = makeElement("fieldset", { class: "keep" }, makeElement("legend", { text: text("keep.title") }), ...choices);
-    return makeElement("div", { class: "keep-choice" }, this._choice, this._deleteAll);
+    return makeElement("div", { class: "keep-choice" }, this._memory.element, this._choice, this._deleteAll);
   }
 
   _drawChoice() {
@@ -114,8 +118,13 @@ export class HistoryPanel {
     this._overview.hidden = false;
     this._detail.hidden = true;
     this._load();
+    this._loadMemory();
     (this._rowOf(this._opened) ?? this._title).focus();
     this._opened = null;
+  }
+
+  _loadMemory() {
+    this._memory.load(keepChoice() === "server" || hasSecret());
   }
 
   _rowOf(id) {

@@ -10,7 +10,7 @@ import { BrowserStore } from "./browser-store.js";
 import { HistoryPanel } from "./history-panel.js";
 import { browserSecret, hasSecret, KEEP_CHANGED, keepChoice } from "./keeping.js";
 import { conversationOf, messagesOf, titleOf } from "./messages.js";
-import { ServerStore } from "./server-store.js";
+import { MemoryStore, ServerStore } from "./server-store.js";
 import { claim, newRecord, readRecord, writeRecord } from "./tab-record.js";
 
 const SAVE_EVERY_MS = 1000;
@@ -42,6 +42,7 @@ export class ConversationHistory {
       continue: (kept, place) => this.continue(kept, place),
       startNew: () => this.startNew(),
       deleted: (id) => this._deleted(id),
+      memory: new MemoryStore(new URL("v1/repartee/memory", document.baseURI)),
       runningId: () => (this._session ? this._record.id : ""),
     });
     addEventListener(KEEP_CHANGED, () => this._choiceChanged());

@@ -52,18 +52,52 @@ export class ServerStore {
     return this._request(url, method);
   }
 
-  async _request(url, method, body) {
-    const headers = { "Repartee-Browser": browserSecret(), ...(body && { "Content-Type": "application/json" }) };
-    if (storedToken()) headers.Authorization = `Bearer ${storedToken()}`;
-    let response;
-    try {
-      response = await fetch(url, { method, headers, body, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
-    } catch {
-      throw new Error(text("server.unreachable"));
-    }
-    if (response.ok) return response;
-    const message = serverText((await response.json().catch(() => null))?.error);
-    if (response.status === 401) throw new Error(text("server.token_first"));
-    throw new Error(message ? capitalized(message) : text("server.status", { status: response.status }));
+  _request(url, method, body) {
+    return requestAsBrowser(url, method, body);
   }
+}
+
+/** What is remembered of the user of this browser. */
+export class MemoryStore {
+  /** @param {URL} url of /v1/repartee/memory */
+  constructor(url) {
+    this._url = url;
+  }
+
+  /** @returns {Promise<{data: {key: string, text: string, said_at: string}[], enabled: boolean, offered: boolean}>} the newest first */
+  async list() {
+    return (await requestAsBrowser(this._url, "GET")).json();
+  }
+
+  async edit(key, words) {
+    await requestAsBrowser(this._url, "POST", JSON.stringify({ fact: key, text: words }));
+  }
+
+  async enable(enabled) {
+    await requestAsBrowser(this._url, "POST", JSON.stringify({ enabled }));
+  }
+
+  async delete(key) {
+    await requestAsBrowser(new URL(`${this._url.href}/${key}`), "DELETE");
+  }
+
+  async deleteAll() {
+    await requestAsBrowser(this._url, "DELETE");
+  }
+}
+
+/** Sends a request with the secret of this browser. Throws an error with a sentence for the user. */
+async function requestAsBrowser(url, method, body) {
+  const headers = { "Repartee-Browser": browserSecret(), ...(body && { "Content-Type": "application/json" }) };
+  if (storedToken()) headers.Authorization = `Bearer ${storedToken()}`;
+  let response;
+  try {
+    response = await fetch(url, { method, headers, body, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch {
+    throw new Error(text("server.unreachable"));
+  }
+  if (response.ok) return response;
+  const message = serverText((await response.json().catch(() => null))?.error);
+  if (response.status === 401) throw new Error(text("server.token_first"));
+  throw new Error(message ? capitalized(message) : text("server.status", { status: response.status }));
 }
