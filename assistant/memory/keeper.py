@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from assistant.memory.facts import ConversationFacts, PendingFacts, UserFacts
 from assistant.memory.memory_file import MemoryFile, OwnerFacts
 from assistant.memory.recalling_chat import Recall
+from assistant.support.notice import notice
 from llm.cache import CacheStoreError
 
 log = logging.getLogger(__name__)
@@ -158,11 +159,11 @@ class FactKeeper:
         text = getattr(error, "text", str(error))
         if getattr(error, "lasting", False):
             self._stored = False
-            self.report_problem(f"{text}: nothing is remembered. Move the file away, or set memory.enabled = false.")
+            self.report_problem(notice("memory_unused", reason=text))
             return True
         if not self._reported:
             self._reported = True
-            self.report_problem(f"{text}: what is to be remembered waits in memory and is written later.")
+            self.report_problem(notice("memory_waits", reason=text))
         return False
 
 

@@ -59,6 +59,9 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         "lists_wait": "{reason}: lists and notes wait in memory and are written later.",
         "lists_unsaved": "{file}: the last changes of lists and notes are not stored.",
         "lists_without_folder": "{reason} Lists and notes are kept in memory.",
+        "memory_unused": "{reason}: nothing is remembered. Move the file away, or set memory.enabled = false.",
+        "memory_waits": "{reason}: what is to be remembered waits and is written later.",
+        "memory_without_folder": "{reason} Nothing is remembered.",
         "conversation_unwritten": "{reason}",
         "conversation_unkept": "{reason}: the conversation is not kept.",
         "conversations_not_offered": (

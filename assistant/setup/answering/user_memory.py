@@ -23,6 +23,7 @@ from assistant.storage.conversation_database import BUSY_TIMEOUT_S, Conversation
 from assistant.storage.conversation_store import conversations_path
 from assistant.storage.store_format import parse_items
 from assistant.support.disk_threads import DiskThreads
+from assistant.support.notice import notice
 from assistant.support.paths import HomeError
 from llm.chat import ChatModel
 
@@ -96,7 +97,7 @@ def user_memory(
     try:
         file = memory_file(environ)
     except HomeError as error:
-        report_problem(f"{error} Nothing is remembered.")
+        report_problem(notice("memory_without_folder", reason=error))
         return None
     keeper = FactKeeper(file, Recall(fact_embedder()), MEMORY_THREADS, report_problem)
     extractor = Extractor(file, model, lines_of, keeper.changed, MEMORY_THREADS, owners)
