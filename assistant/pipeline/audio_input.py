@@ -53,6 +53,7 @@ class AudioInput:
         listening_sounds: Removes the echo of the assistant's listening sounds from transcripts.
         onset: Onset of the latest speech segment.
         segment: The latest speech segment.
+        judges_voices: Whether `VoiceJudged` is reported, and so the wake phrase in final transcripts.
         addressed: Whether the speech is addressed to the assistant, as far as is known: its words may still show it.
     """
 
@@ -61,6 +62,7 @@ class AudioInput:
     listening_sounds: ListeningSounds
     onset: Samples = Samples(0)
     segment: SegmentId | None = None
+    judges_voices: bool = False
     addressed: bool = True
     _position: Samples = Samples(0)
     _reply_was_question: bool = False  # whether the last reply, as far as heard, asked a question
@@ -387,6 +389,7 @@ class AudioInput:
             replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
             ignored_because,
             answer_expected=self.addressed and (self._reply_was_question or self.context.settings.in_call),
+            calls_assistant=self.judges_voices and addressed_speech.has_wake_phrase,
         )
 
     # ---- end of turn ----

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from assistant.end_of_turn.dictation.dictation_rules import DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
@@ -17,6 +18,9 @@ from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
 from llm.chat import PLAIN, ChatModel, ChatOptions, Message
+
+if TYPE_CHECKING:
+    from assistant.pipeline.speakers.voice_watch import EmbeddingSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Engines:
         direct_model: The language model without skills and answer cache, for out-of-band responses; None: `model`.
         background_voice: Held while a chunk of an out-of-band response is synthesized. Conversations with the same
             voice share it, so that at most one such chunk is before the first chunk of a reply.
+        speaker_embedder: Computes whose voice speech is; None: nobody asks, or it is not available.
     """
 
     vad: Vad
@@ -82,6 +87,7 @@ class Engines:
     summarizer: ChatModel | None = None
     direct_model: ChatModel | None = None
     background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
+    speaker_embedder: "EmbeddingSource | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,10 @@ from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, Transcript
 from audio.time_limit import engine_time_limit, time_limit
-from audio.units import Samples, samples_of_s
+from audio.units import Samples, samples_of_ms, samples_of_s
+
+MIN_CUT = samples_of_ms(100)
+"""Least audio, in samples, after the end of a segment for which that is recognized again without it."""
 
 RING_S = 30.0
 """Audio kept for segments that begin in the past, in seconds (1 MB): pre-roll, late VAD onset, reloaded recognizer,
@@ -77,9 +80,14 @@ class RecognizerFeed:
             self.report_problem(notice("typed_text_only", reason=self.recognizer.why))
 
     def end_segment(self, segment: SegmentId, end: Samples) -> None:
-        """Ends the audio of the open segment, also if it has to be transcribed again: later audio is not its own."""
+        """Ends the audio of the open segment, also if it has to be transcribed again: later audio is not its own.
+
+        If it has heard more already, as of another voice that goes on, it hears the segment again up to the end.
+        """
         if segment == self._segment:
             self._end = end
+            if self._position - end >= MIN_CUT and self._stream is not None and self._ring.oldest <= segment:
+                self._start_stream(segment)
 
     @property
     def _has_ended(self) -> bool:

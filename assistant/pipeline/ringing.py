@@ -31,7 +31,7 @@ RING_LASTS_S = 300.0
 """A ring that nobody answers ends after this time, in seconds, and is told as missed. Android's clock offers 1, 5 and
 10 minutes, and more, under "Silence after"."""
 
-_NOT_SPEECH = frozenset({"no words", "noise", "overheard", "backchannel"})
+_NOT_SPEECH = frozenset({"no words", "noise", "overheard", "backchannel", "other voice"})
 """Reasons of a discarded turn that was no answer to the ring."""
 
 _MAX_SPOKEN_FAILURES, _MAX_FAILURES = 2, 4

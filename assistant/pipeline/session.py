@@ -29,7 +29,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import InitVar, dataclass, field, replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
@@ -104,6 +104,10 @@ from audio.wake.gate import Activity
 from audio.wake.listener import WakeWordListener
 from audio.wake.resting import RestingDevices
 
+if TYPE_CHECKING:
+    from assistant.pipeline.speakers.voice_watch import VoiceWatch
+    from assistant.speakers.focus import VoiceFocus
+
 BACKLOG_S = 1.0
 """A frame that is processed this long after it was captured, in seconds, belongs to a backlog of a busy machine or a
 network. Later frames are then processed faster than real time."""
@@ -130,6 +134,7 @@ class Session:
         wake_word: Wakes the conversation by the sound of a word; None: it is always awake.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
+        focus: The voices that it listens to; None: all. It needs `Engines.speaker_embedder`.
         context: What the parts of the session share.
         out_of_band: Runs the out-of-band responses that a client requests.
         timer_display: Reports the user's timers, and applies buttons to them.
@@ -151,12 +156,14 @@ class Session:
     wake_word: WakeWordListener | None = None
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
+    focus: "VoiceFocus | None" = None
     context: SessionContext = field(init=False)
     out_of_band: OutOfBandAnswers = field(init=False)
     side_tasks: SideTasks = field(init=False)
     delegated: DelegatedCalls = field(init=False)
     _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
+    _voice_watch: "VoiceWatch | None" = None
     _reply_manager: ReplyManager = field(init=False)
     _reply_requests: ReplyRequests = field(init=False)
     _listening_sounds: ListeningSounds = field(init=False)
@@ -201,12 +208,26 @@ class Session:
             lambda: self.engines.skill_effects, self.on_event, lambda: context.settings.language
         )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
+        if self.focus is not None:
+            self._watch_voices(self.focus)
         self.delegated = DelegatedCalls(context, self.side_tasks, self._can_begin_unasked, self.request_reply)
         self._reply_manager = ReplyManager(
             context, self.speaker, self.history, self._audio_input.on_reply_heard, self.delegated
         )
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
         self.out_of_band = OutOfBandAnswers(context, lambda: self.turns.reply_awaits_sound)
+
+    def _watch_voices(self, focus: "VoiceFocus") -> None:
+        """Prepares to watch whose voice the speech is, if the embedder is available."""
+        from assistant.pipeline.speakers.voice_watch import VoiceWatch, labels_of  # noqa: PLC0415 - on use only
+
+        if (embedder := self.engines.speaker_embedder) is None:
+            return
+        self._voice_watch = VoiceWatch(
+            embedder, focus, labels_of(focus), self.context.position, self._dispatch, self._report_problem
+        )
+        self._audio_input.judges_voices = True
+        self.history.speaker_of = self._voice_watch.label_of
 
     async def run(self) -> None:
         """Runs the conversation until the microphone has ended and the last reply has been played.
@@ -225,6 +246,8 @@ class Session:
 
     async def _run_conversation(self) -> None:
         self._audio_input.start(self._tasks)
+        if self._voice_watch is not None:
+            self._voice_watch.tasks = self._tasks
         self._reply_manager.start(self._tasks)
         self.out_of_band.start(self._tasks)
         self.side_tasks.start(self._tasks)
@@ -449,6 +472,8 @@ class Session:
         if self.push_to_talk is not None:
             self.push_to_talk.add_vad_result(frame.end, vad_result)
         self._dispatch(FrameProcessed(frame.end, vad_result))
+        if self._voice_watch is not None:
+            self._voice_watch.process(frame, vad_result)
         if self.push_to_talk is not None:
             self._check_key(self.push_to_talk)
         self._announce_what_is_due()
@@ -508,6 +533,8 @@ class Session:
                 self._audio_input.end(effect)
             case TurnStarted():
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
+                if self._voice_watch is not None:
+                    self._voice_watch.turn_started(effect.turn, effect.onset)
                 self._report_speech(effect)
             case TurnQueued():
                 self._report_speech(effect)
@@ -618,6 +645,8 @@ class Session:
         self._extend_wake_window(effect.reply_id)  # the reply is active from here on
         self._reply_requests.clear()  # the reply fulfils a request
         self._reply_manager.handle(effect)
+        if self._voice_watch is not None and effect.speech_end is not None:
+            self._voice_watch.turn_committed(effect.reply_id.turn)
 
     # ---- problems ----
 

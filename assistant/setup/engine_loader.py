@@ -33,6 +33,7 @@ from assistant.setup.listening.model_timing import measure_unmeasured
 from assistant.setup.listening.recognizer_choice import chosen_recognizer
 from assistant.setup.listening.recognizer_loader import load_recognizer
 from assistant.setup.listening.recognizer_models import RecognizerModels
+from assistant.setup.listening.speaker_loader import EnrolledVoices, load_speaker_embedder, voice_focus
 from assistant.setup.loading import close_engine, now_s
 from assistant.setup.voices.factory import pronunciations
 from assistant.setup.voices.listening_sound import load_listening_sound
@@ -59,8 +60,10 @@ if TYPE_CHECKING:
     from assistant.setup.answering.answer_cache import AnswerCache
     from assistant.setup.answering.user_memory import UserMemory
     from assistant.setup.build import ClusterConnection, Skills
+    from assistant.speakers.focus import VoiceFocus
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
+    from audio.speaker_embedding.service import SpeakerService
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +94,7 @@ class EngineLoader:
     _tools: "McpTools | None" = None
     _cache: "AnswerCache | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
+    _speaker_service: "SpeakerService | None" = None
     _cluster: "ClusterConnection | None" = None
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
@@ -100,6 +104,7 @@ class EngineLoader:
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
     recognizer_models: RecognizerModels = field(init=False)
+    _enrolled_voices: EnrolledVoices = field(init=False)
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
@@ -109,6 +114,7 @@ class EngineLoader:
 
     def __post_init__(self) -> None:
         self.recognizer_models = RecognizerModels(self.settings, self.lateness)
+        self._enrolled_voices = EnrolledVoices(self.environ)
 
     async def open(self) -> None:
         """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
@@ -143,6 +149,7 @@ class EngineLoader:
             await self._open_cache()
             await self._open_tools()
             self._end_of_turn_model = await load_end_of_turn_model(self, self._connection)
+            self._speaker_service = await load_speaker_embedder(self)
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
             for opened in (skills, self):
@@ -185,7 +192,12 @@ class EngineLoader:
             self._model if self.settings.llm.summary else None,
             self._model,
             self._background_voice,
+            self._speaker_service,
         )
+
+    def voice_focus(self) -> "VoiceFocus | None":
+        """Returns the voices that a new conversation listens to; None: all. Only after `open`."""
+        return None if self._speaker_service is None else voice_focus(self, self._enrolled_voices)
 
     @property
     def voice(self) -> Voice:
@@ -219,6 +231,9 @@ class EngineLoader:
         for engine in (self._voice, self._model, self._tools, *recognizers, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
+        if self._speaker_service is not None:
+            self._speaker_service.close()
+        self._speaker_service = None
         self._skills = self._voice = self._model = self._tools = self.shared_recognizer = self._cache = None
         if self._cluster is not None:  # last: the engines use it
             await self._cluster.aclose()

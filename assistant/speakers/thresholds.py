@@ -33,5 +33,23 @@ class SpeakerThresholds:
     max_memory_s: float = 20.0
     """Seconds of speech up to which what a voice is made of counts, so that it follows a voice that changes."""
 
+    # ---- the focus: verdicts on windows of 0.8 s, one for each 0.6 s of speech ----
+
+    other: tuple[float, ...] = (0.42, 0.5, 0.55)
+    """Similarity to the voices that the assistant listens to below which speech is certainly of another voice, after
+    one, two, and more windows. About one in a hundred of a voice's own stretches is below it."""
+
+    own: float = 0.66
+    """Similarity from which speech is certainly of a voice that the assistant listens to."""
+
+    last_verdict: float = 0.05
+    """Added to these after speech of another voice: it probably goes on."""
+
+    max_windows: int = 3
+    """Windows that count, the last 2 s of speech, so that a voice that begins in the speech of another shows soon."""
+
+    min_first_s: float = 0.8
+    """Least speech in s of the turn whose voice becomes that of the conversation."""
+
 
 THRESHOLDS = SpeakerThresholds()

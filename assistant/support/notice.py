@@ -35,6 +35,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         "side_task_failed": "internal error beside the conversation: {reason}",
         "smart_turn_failed": ("Smart Turn failed ({reason}); from now on the end of turn is estimated without it"),
         "wake_word_failed": "the wake word cannot be listened for ({reason}); all speech is answered",
+        "voices_not_judged": "who speaks is not always known, because {reason}; meanwhile every voice counts",
         "vad_failed": "speech detection failed ({reason}); {name} is used instead",
         "other_language": (
             'this sounded like {name}, but assistant.language is "{configured}": '

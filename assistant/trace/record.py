@@ -31,6 +31,7 @@ Outcome = Literal[
     "taken down",
     "called",
     "backchannel",
+    "other voice",
 ]  # fmt: skip
 
 EventName = Literal[

@@ -9,6 +9,7 @@ from assistant.turns.policies.turn_end_policy import TurnEndPolicy
 from assistant.turns.policies.turn_start_policy import TurnStartPolicy
 from assistant.turns.settings import TurnSettings
 from assistant.turns.state.announcements import Announcements
+from assistant.turns.state.other_voice import OtherVoice
 from assistant.turns.state.queued_turns import QueuedTurn, QueuedTurns
 from assistant.turns.state.states import Idle, Replying, State, UserSpeaking
 from assistant.turns.state.user_turn import Answering, UserTurn
@@ -39,6 +40,7 @@ class Conversation:
         listening_sound_at: When the last listening sound began; None before the first.
         reply_heard_at: Where the last reply ended, if it was heard and nothing has followed; None otherwise.
         last_turn_number: The number of the last turn; 0 before the first.
+        other_voice: What is known of voices that the assistant does not listen to.
     """
 
     settings: TurnSettings
@@ -57,6 +59,7 @@ class Conversation:
     listening_sound_at: Samples | None = None
     reply_heard_at: Samples | None = None
     last_turn_number: int = 0
+    other_voice: OtherVoice = field(default_factory=OtherVoice)
 
     # ---- speech ----
 
@@ -115,6 +118,7 @@ class Conversation:
         turn = UserTurn(number, segment, onset, speech_end, resumable_reply=self.take_resume_pending())
         turn.answering = Answering.of(due=False, automatic=self.settings.answers_at_end)
         self.state = UserSpeaking(turn)
+        self.other_voice.ignored_from = None
         return turn
 
     def take_resume_pending(self) -> ReplyId | None:

@@ -239,7 +239,7 @@ class InterruptReply:
 
 OverlapEvidence = Literal[
     "words", "first word", "speech", "long speech", "no words in time", "backchannel", "words to others",
-    "unsure words", "no words", "echo", "silence",
+    "unsure words", "no words", "echo", "silence", "other voice",
 ]  # fmt: skip
 """Evidence that decides an overlap. "speech": there was enough. "silence": it ended before words were requested."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
+from assistant.speakers.verdict import VoiceVerdict
 from audio.sound_id import SoundId
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
@@ -21,7 +22,10 @@ class ReplyId(SoundId):
     attempt: int
 
 
-AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "overheard", "called", "backchannel"]
+AbandonReason = Literal[
+    "no words", "noise", "stuck", "requested", "cleared", "overheard", "called", "backchannel",
+    "other voice",
+]  # fmt: skip
 """Reason for which a turn ends without a reply.
 
 - no words: the transcript is empty.
@@ -32,6 +36,7 @@ AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "o
 - overheard: the speech was not addressed to the assistant.
 - called: the turn is the wake phrase alone.
 - backchannel: the speech that interrupted a reply was only a backchannel.
+- other voice: it was the speech of a voice that the assistant does not listen to.
 """
 
 Origin = Literal["spoken", "greeting", "announcement", "ring", "requested", "repeated", "resumed"]
@@ -137,6 +142,7 @@ class FinalTranscript:
         ignored_because: Why the transcript is not answered; "" if it is answered. A transcript that is ignored has no
             text. One with text, a backchannel or words to somebody else, is only ignored if it interrupted a reply.
         answer_expected: The user is told aloud if clear speech has no words: in a call, and after a question.
+        calls_assistant: The transcript contains the wake phrase. Reported only where voices are judged.
     """
 
     position: Samples
@@ -144,6 +150,21 @@ class FinalTranscript:
     transcript: Transcript
     ignored_because: Literal["", "overheard", "called", "backchannel"] = ""
     answer_expected: bool = False
+    calls_assistant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceJudged:
+    """Reports whose voice the recent speech is, where the assistant listens to some voices only.
+
+    Attributes:
+        since: Where the judged speech begins. It ends at `position`, or shortly before.
+        verdict: Whose voice it is. An unsure verdict counts as the user's own voice.
+    """
+
+    position: Samples
+    since: Samples
+    verdict: VoiceVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +266,7 @@ class ReplyCancelled:
 ReportedEvent = (
     FrameProcessed | InterimTranscript | DraftTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed
     | PlaybackProgress | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    | VoiceJudged
 )  # fmt: skip
 """The events that a session reports. A trace holds these; the others follow from them."""
 

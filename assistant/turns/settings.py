@@ -279,6 +279,25 @@ class WakePhraseThresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class FocusThresholds:
+    """Thresholds of the focus on some voices. `assistant/speakers/thresholds.py` has those of the verdicts."""
+
+    other_lasts_ms: float = 1500.0
+    """Time in ms after speech of another voice in which further speech is presumed to be that voice's: during a reply
+    it neither ducks nor interrupts until it is judged. Pauses within television speech are mostly shorter."""
+
+    own_lead_ms: float = 300.0
+    """Time in ms before the last verdict on another voice at which the user's own voice may have begun. A verdict
+    that half a second is another voice's may contain so much of the next voice; the pre-roll is added to it."""
+
+    min_own_ms: float = 300.0
+    """Speech in ms before that of another voice in the same turn from which it is the user's own: a short word."""
+
+    waits_for_words: bool = False
+    """Whether the words of a turn are waited for before it is ignored, since they may contain the wake phrase."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSettings:
     """Holds the modes and thresholds of turn taking. The field names are part of the trace format.
 
@@ -316,6 +335,7 @@ class TurnSettings:
             this one arrives. Otherwise the turn continues until its reply is heard.
         sound_decides: Sound alone begins and ends turns, whatever the recognizer does. Their beginnings and ends are
             reported at once, also while earlier turns wait for their transcripts. With `silence_is_final` only.
+        focus: Thresholds of the focus on some voices; None: the assistant listens to all.
         transcript_stuck_after_s: Wait for the transcript of a turn after which it is given up; None: `stuck_after_s`.
             The recognizer ends every request itself, late on a busy machine.
     """
@@ -344,6 +364,7 @@ class TurnSettings:
     silence_is_final: bool = False
     sound_decides: bool = False
     transcript_stuck_after_s: float | None = None
+    focus: FocusThresholds | None = None
 
     @property
     def transcript_limit_s(self) -> float:

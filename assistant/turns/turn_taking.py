@@ -51,6 +51,7 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptExpected,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.handlers import (
     awaiting_transcript,
@@ -88,11 +89,13 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         KeyPressed: idle.on_key_pressed,
         InputCleared: idle.on_input_cleared,
         ReplyCancelled: idle.on_reply_cancelled,
+        VoiceJudged: idle.on_voice_judged,  # → UserSpeaking
     },
     # The other events first make the candidate a turn; see `_CONFIRMING_EVENTS`.
     ConfirmingSpeech: {
         FrameProcessed: confirming_speech.on_frame,  # → UserSpeaking; Idle, Replying
         InterimTranscript: confirming_speech.on_interim_transcript,  # → UserSpeaking
+        VoiceJudged: confirming_speech.on_voice_judged,  # → Idle
     },
     UserSpeaking: {
         FrameProcessed: user_speaking.on_frame,  # → AwaitingTranscript; Replying, Idle
@@ -107,6 +110,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         KeyPressed: user_speaking.on_key_pressed,
         InputCleared: user_speaking.on_input_cleared,  # → Idle; Replying
         ReplyCancelled: idle.on_reply_cancelled,
+        VoiceJudged: user_speaking.on_voice_judged,  # → Idle, AwaitingTranscript; Replying
     },
     AwaitingTranscript: {
         FrameProcessed: awaiting_transcript.on_frame,  # → UserSpeaking; Idle, Replying
@@ -119,6 +123,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         KeyPressed: awaiting_transcript.on_key_pressed,  # → UserSpeaking
         InputCleared: awaiting_transcript.on_input_cleared,
         ReplyCancelled: awaiting_transcript.on_reply_cancelled,
+        VoiceJudged: awaiting_transcript.on_voice_judged,  # → Idle; Replying
     },
     Replying: {
         FrameProcessed: replying.on_frame,  # → UserSpeaking; Idle
@@ -134,6 +139,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         KeyPressed: replying.on_key_pressed,  # → Idle, UserSpeaking
         InputCleared: replying.on_input_cleared,
         ReplyCancelled: replying.on_reply_cancelled,  # → Idle, UserSpeaking
+        VoiceJudged: overlap_handlers.on_voice_judged,  # → UserSpeaking
     },
 }
 """The handler of each event in each state. Other events have no effect.

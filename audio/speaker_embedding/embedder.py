@@ -35,8 +35,6 @@ class SpeakerEmbedder:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.log_severity_level = 3
-            # Without VNNI, 8-bit products may overflow in AVX2 unless this is set.
-            options.add_session_config_entry("session.x64quantprecision", "1")
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise EngineLoadError(

@@ -34,6 +34,8 @@ def apply_settings(session: Session, base: TurnSettings, profile: ProfileName, c
         settings = replace(settings, interrupted_by=InterruptedBy.WAKE_PHRASE)
     if gate.phrase is not None:  # only the words show whether speech is a turn
         settings = replace(settings, sound_decides=False)
+    if settings.focus is not None:
+        settings = replace(settings, focus=replace(settings.focus, waits_for_words=gate.phrase is not None))
     session.turns.settings = settings
     session.history.instructions = config.instructions
     _truncate(session.history, config)

@@ -20,7 +20,7 @@ from assistant.setup.listening.wake_words import wake_word_listener
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy
+from assistant.turns.settings import EndsTurn, FocusThresholds, InterruptedBy
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.words.wake_phrase import WakePhraseGate
 from audio.machine_load import MachineLoadReader
@@ -95,6 +95,9 @@ def session(
     turns = turn_settings(settings, engines.recognizer.name)
     if engines.listening_sound is None or sound_output is None:
         turns = replace(turns, listening_sounds=None)
+    focus = loader.voice_focus()
+    if focus is not None:
+        turns = replace(turns, focus=FocusThresholds(waits_for_words=gate.phrase is not None))
     if isinstance(speaker, RemoteSpeaker):
         engines.skill_effects.is_unheard = lambda: speaker.is_disconnected
     return Session(
@@ -112,6 +115,7 @@ def session(
         recorder,
         replace(session_settings(settings), in_call=in_call),
         on_event,
+        focus=focus,
         wake_phrase=gate,
         wake_word=wake_word,
         push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,

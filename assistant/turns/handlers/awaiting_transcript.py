@@ -11,9 +11,10 @@ from assistant.turns.events import (
     KeyPressed,
     ReplyCancelled,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.handlers import idle, user_speaking
-from assistant.turns.handlers.commit import commit_if_ready, give_up, withdraw_request
+from assistant.turns.handlers.commit import commit_if_ready, give_up, ignore_other_voice, withdraw_request
 from assistant.turns.handlers.queued_turn_start import clear_queued, commit_queued, queue_frame
 from assistant.turns.state.states import AwaitingTranscript, EndedBy, UserSpeaking
 from audio.units import samples_of_s
@@ -50,7 +51,20 @@ def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript
     """Takes the words so far: the wake phrase shows that they are speech."""
     if event.has_wake_phrase and state.turn.segment == event.transcript.segment:
         state.turn.mark_certain()
+        state.turn.voice.called = True
     return ()
+
+
+def on_voice_judged(conversation: Conversation, state: AwaitingTranscript, event: VoiceJudged) -> Effects:
+    """Ignores the turn if it is another voice's. Speech after the turn says nothing about its voice."""
+    turn, focus = state.turn, conversation.settings.focus
+    conversation.other_voice.add_verdict(event)
+    if event.since >= turn.speech_end:
+        return ()
+    turn.voice.add_verdict(event, turn.onset, conversation.settings)
+    if focus is None or focus.waits_for_words or not turn.voice.is_other or turn.submitted:
+        return ()
+    return ignore_other_voice(conversation, turn, event.position)
 
 
 def on_input_committed(conversation: Conversation, state: AwaitingTranscript, event: InputCommitted) -> Effects:

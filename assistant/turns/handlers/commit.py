@@ -8,7 +8,7 @@ from assistant.turns.state.states import AwaitingTranscript, EndedBy, Idle, Repl
 from assistant.turns.state.user_turn import Answering, UserTurn
 from audio.units import Samples, samples_of_ms
 
-_RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})
+_RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel", "other voice"})
 """Reason for discarding a turn that had falsely interrupted a reply."""
 
 _RESUMABLE_IF_RETRACTED = _RESUMABLE | {"cleared", "stuck"}
@@ -31,6 +31,8 @@ def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, posit
     words = None if attempt is None else attempt.final_words
     if attempt is None or words is None:
         return ()
+    if turn.voice.is_other and not turn.submitted:
+        return ignore_other_voice(conversation, turn, position)
     if not turn.is_answered(words):
         return discard_turn(conversation, turn, position, words.ignored_because or "no words")
     conversation.mark_processed(turn.speech_end)
@@ -83,8 +85,18 @@ def discard_turn(conversation: Conversation, turn: UserTurn, position: Samples, 
     if turn.resumable_reply is not None and turn.will_be_answered and reason in resumable:
         replies = conversation.settings.replies
         delay_ms = replies.backchannel_resume_delay_ms if reason == "backchannel" else replies.resume_delay_ms
+        if reason == "other voice":  # it is not the user, who may be about to speak
+            delay_ms = 0.0
         conversation.resume_pending = turn.resumable_reply, Samples(turn.speech_end + samples_of_ms(delay_ms))
     return turn.discard(position, reason)
+
+
+def ignore_other_voice(conversation: Conversation, turn: UserTurn, position: Samples) -> Effects:
+    """Ignores a turn of another voice, which may go on. A reply that it had interrupted resumes at once."""
+    ignored = give_up(conversation, turn, position, "other voice")
+    conversation.mark_processed(position)
+    conversation.other_voice.ignore(turn.onset)
+    return ignored
 
 
 def give_up(conversation: Conversation, turn: UserTurn, position: Samples, reason: AbandonReason) -> Effects:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import CloseSegment, Effects, OpenSegment, RequestTranscript, TurnStarted
-from assistant.turns.events import FrameProcessed, InterimTranscript
+from assistant.turns.events import FrameProcessed, InterimTranscript, VoiceJudged
 from assistant.turns.handlers.replies import start_pending_reply
 from assistant.turns.state.speech_candidate import SpeechCandidate
 from assistant.turns.state.states import ConfirmingSpeech, Idle
@@ -52,6 +52,19 @@ def on_interim_transcript(conversation: Conversation, state: ConfirmingSpeech, e
     if words.text and (event.has_wake_phrase or not words.low_confidence):
         return begin_turn(conversation, state.candidate, confirmed_by_transcript=True)
     return _discard_segment(conversation, state)
+
+
+def on_voice_judged(conversation: Conversation, state: ConfirmingSpeech, event: VoiceJudged) -> Effects:
+    """Drops the candidate if it is another voice's."""
+    conversation.other_voice.add_verdict(event)
+    ignored = event.verdict == "other" and conversation.settings.focus is not None
+    if not ignored or not conversation.settings.ends_by_silence or event.position <= state.candidate.onset:
+        return ()
+    discarded = _discard_segment(conversation, state)
+    conversation.mark_processed(event.position)
+    conversation.other_voice.ignore(state.candidate.onset)
+    conversation.state = Idle()
+    return discarded
 
 
 def begin_turn(

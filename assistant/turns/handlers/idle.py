@@ -2,10 +2,20 @@
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, TurnDiscarded
-from assistant.turns.events import FrameProcessed, InputCleared, InputCommitted, KeyPressed, ReplyCancelled
+from assistant.turns.events import (
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    KeyPressed,
+    ReplyCancelled,
+    VoiceJudged,
+)
 from assistant.turns.handlers import confirming_speech
 from assistant.turns.handlers.replies import prompt_silent_user, start_pending_reply
-from assistant.turns.state.states import Idle
+from assistant.turns.state.speech_candidate import SpeechCandidate
+from assistant.turns.state.states import Idle, UserSpeaking
+from audio.stt import SegmentId
+from audio.units import samples_of_ms
 
 
 def on_frame(conversation: Conversation, _state: Idle, event: FrameProcessed) -> Effects:
@@ -14,6 +24,22 @@ def on_frame(conversation: Conversation, _state: Idle, event: FrameProcessed) ->
     if onset is not None:
         return confirming_speech.add_speech(conversation, event.position, onset, event.vad)
     return start_pending_reply(conversation, event.position) or prompt_silent_user(conversation, event.position)
+
+
+def on_voice_judged(conversation: Conversation, _state: Idle, event: VoiceJudged) -> Effects:
+    """Begins a turn if the user's own voice began within speech of another voice that is ignored."""
+    other = conversation.other_voice
+    onset = other.own_onset(event, conversation.settings)
+    earliest = other.ignored_from or 0
+    other.add_verdict(event)
+    if onset is None or not conversation.settings.ends_by_silence:
+        return ()
+    segment = SegmentId(max(earliest, onset - samples_of_ms(conversation.settings.pre_roll_ms)))
+    speech = SpeechCandidate(onset, event.position, peak_probability=1.0)
+    begun = confirming_speech.begin_turn_at(conversation, segment, speech, event.position)
+    if isinstance(conversation.state, UserSpeaking):
+        conversation.state.turn.voice.add_verdict(event, onset, conversation.settings)
+    return begun
 
 
 def on_input_committed(conversation: Conversation, _state: object, event: InputCommitted) -> Effects:

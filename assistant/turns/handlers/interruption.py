@@ -64,6 +64,7 @@ def _open(conversation: Conversation, turn: UserTurn, overlap: Overlap, *, due: 
     turn.answering = Answering.of(due=due, automatic=turn.heard_before or conversation.settings.answers)
     turn.peak_probability = max(turn.peak_probability, overlap.peak_probability)
     conversation.state = UserSpeaking(turn)
+    conversation.other_voice.ignored_from = None
 
 
 def begin_turn_from_overlap(conversation: Conversation, overlap: Overlap, position: Samples) -> Effects:

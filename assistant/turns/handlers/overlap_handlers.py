@@ -5,7 +5,7 @@
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, OverlapDecided
-from assistant.turns.events import InterimTranscript
+from assistant.turns.events import InterimTranscript, VoiceJudged
 from assistant.turns.handlers.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
 from assistant.turns.handlers.side_talk import request_transcript_after_pause
 from assistant.turns.policies.overlap_policy import OverlapDecision
@@ -31,12 +31,16 @@ def start_overlap(
     `segment_end`: see `OpenSegment`.
     """
     settings = conversation.settings
-    effects = state.start_overlap(position, vad, segment, settings, segment_end=segment_end)
+    presumed_other = settings.voice_interrupts and conversation.other_voice.is_presumed(vad.boundary, settings)
+    conversation.other_voice.ignored_from = None
+    effects = state.start_overlap(
+        position, vad, segment, settings, segment_end=segment_end, presumed_other=presumed_other
+    )
     if settings.sound_decides and settings.interrupted_by is InterruptedBy.CLIENT and state.overlap is not None:
         effects += defer_overlap(conversation, state.overlap)  # a turn after the reply, from its first frame on
     if not settings.voice_interrupts:
         return (*state.release(), *effects)
-    if state.audible or state.overlap is None:
+    if state.audible or state.overlap is None or presumed_other:
         return effects
     return (*effects, *interrupt_or_retract(conversation, state, state.overlap, position))
 
@@ -58,6 +62,16 @@ def on_frame(
             *_on_uninterruptible(conversation, state, overlap, position, vad),
         )
     overlap.count_speech(vad, settings)
+    if overlap.presumed_other and vad.speaking:
+        return _on_presumed_other(overlap, position, settings)
+    return _decide(conversation, state, overlap, position, vad)
+
+
+def _decide(
+    conversation: Conversation, state: Replying, overlap: Overlap, position: Samples, vad: VadResult
+) -> Effects:
+    """Decides the overlap if it can be decided. Until then, the reply may be held or ducked."""
+    settings = conversation.settings
     decision = conversation.overlap_policy.decide(overlap, vad, position, settings)
     if decision is not None:
         reported = _report(decision, state, settings)
@@ -69,6 +83,37 @@ def on_frame(
         return (*held, *overlap.request_transcript(position, settings))
     overlap.update_status(settings)
     return (*held, *state.duck(position, settings), *overlap.request_words_so_far(position, settings))
+
+
+def _on_presumed_other(overlap: Overlap, position: Samples, settings: TurnSettings) -> Effects:
+    """Waits for the verdict on the voice. Its words are requested if they may contain the wake phrase."""
+    waits_for_words = settings.focus is not None and settings.focus.waits_for_words
+    return overlap.request_words_so_far(position, settings) if waits_for_words else ()
+
+
+def on_voice_judged(conversation: Conversation, state: Replying, event: VoiceJudged) -> Effects:
+    """Dismisses an overlap of another voice. The user's own voice within ignored speech begins an overlap."""
+    settings, overlap = conversation.settings, state.overlap
+    onset = conversation.other_voice.own_onset(event, settings) if overlap is None else None
+    conversation.other_voice.add_verdict(event)
+    if onset is not None and settings.voice_interrupts:
+        segment = conversation.segment_at(onset)
+        return start_overlap(conversation, state, event.position, segment, VadResult(True, onset, 1.0))
+    if overlap is None or settings.focus is None or event.position <= overlap.onset:
+        return ()
+    if event.verdict != "other":
+        overlap.presumed_other = False
+        return ()
+    if overlap.is_deferred or overlap.side_talk is not None or not settings.voice_interrupts:
+        return ()
+    if settings.focus.waits_for_words:
+        overlap.presumed_other = True
+        return (*state.release(), *state.stop_ducking())
+    since = overlap.onset
+    reported = _report(OverlapDecision(interrupts=False, evidence="other voice"), state, settings)
+    dismissed = dismiss_overlap(conversation, state, event.position, event.position, "other voice")
+    conversation.other_voice.ignore(since)
+    return (*reported, *dismissed)
 
 
 def _report(decision: OverlapDecision, state: Replying, settings: TurnSettings) -> Effects:
@@ -122,6 +167,8 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
     overlap.add_transcript(event, conversation.settings)
+    if overlap.presumed_other and not called:
+        return ()
     decision = conversation.overlap_policy.decide(overlap, event, event.position, conversation.settings)
     if decision is None:
         return ()

@@ -14,9 +14,10 @@ from assistant.turns.events import (
     KeyPressed,
     ReplyCancelled,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.handlers import idle
-from assistant.turns.handlers.commit import commit_if_ready, give_up
+from assistant.turns.handlers.commit import commit_if_ready, give_up, ignore_other_voice
 from assistant.turns.state.resume_guard import ResumeGuard
 from assistant.turns.state.states import AwaitingTranscript, EndedBy, UserSpeaking
 from assistant.turns.state.user_turn import UserTurn
@@ -129,7 +130,29 @@ def on_interim_transcript(_conversation: Conversation, state: UserSpeaking, even
     """Takes the words so far: the wake phrase shows that they are speech."""
     if event.has_wake_phrase and state.turn.segment == event.transcript.segment:
         state.turn.mark_certain()
+        state.turn.voice.called = True
     return ()
+
+
+def on_voice_judged(conversation: Conversation, state: UserSpeaking, event: VoiceJudged) -> Effects:
+    """Ignores a turn of another voice. A turn of the user's own ends where another voice goes on."""
+    turn, settings = state.turn, conversation.settings
+    conversation.other_voice.add_verdict(event)
+    turn.voice.add_verdict(event, turn.onset, settings)
+    if event.verdict != "other" or settings.focus is None or not settings.ends_by_silence or turn.voice.called:
+        return ()
+    if turn.voice.own_until is not None:
+        return _end_before_other_voice(conversation, turn, event)
+    return () if settings.focus.waits_for_words else ignore_other_voice(conversation, turn, event.position)
+
+
+def _end_before_other_voice(conversation: Conversation, turn: UserTurn, event: VoiceJudged) -> Effects:
+    """Ends the turn where the user's own speech ended. The other voice goes on and belongs to no turn."""
+    turn.speech_end = max(turn.onset, min(event.since, turn.speech_end))
+    conversation.other_voice.ignore(turn.speech_end)
+    conversation.queued.mark_cut(event.position)
+    ended = end_segment(conversation, turn, turn.speech_end)
+    return (*turn.end_pause(), *ended, *end_turn(conversation, turn, event.position, EndedBy.OTHER_VOICE))
 
 
 def on_draft_transcript(conversation: Conversation, state: UserSpeaking, event: DraftTranscript) -> Effects:

@@ -21,13 +21,15 @@ they equal other words, and whether they are a backchannel.
     words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
                                                       or a salted hash; why it is ignored, if so (called); "draft", if
                                                       it is one; "guess" and a hash, if some words were taken for noise;
-                                                      "expected", if there are no words and the user expects an answer
+                                                      "expected", if there are no words and the user expects an answer;
+                                                      "phrase", if voices are judged and it has the wake phrase
     lost 41600 1 2 34112                              the transcript failed
     playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible;
                                                       "effect", if it has called a tool or changed something
     ended 41600 1 2                                   the reply has ended
     request 41600 greeting 1                          a reply was requested; 1: with a text to say
     submitted|pressed|cleared|cancelled 41600         actions of the client
+    voice 41600 34112 other                           whose voice the speech since a position is: own, other or unsure
     cancelled 41600 request                           cancelled including the request for a reply
 """
 
@@ -56,10 +58,12 @@ from assistant.turns.events import (
     ReplyRequested,
     ReportedEvent,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.settings import (
     AttemptThresholds,
     EndsTurn,
+    FocusThresholds,
     InterruptedBy,
     ListeningSoundThresholds,
     OverlapThresholds,
@@ -98,6 +102,7 @@ _GROUPS: dict[str, type[Any]] = {
     "replies": ReplyThresholds,
     "push_to_talk": PushToTalkThresholds,
     "wake_phrase": WakePhraseThresholds,
+    "focus": FocusThresholds,
 }
 """Classes of the settings that have fields of their own."""
 
@@ -130,6 +135,7 @@ LoggedEvent = ReportedEvent | TurnSettings
 SingleEvent = (
     InterimTranscript | DraftTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress
     | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    | VoiceJudged
 )  # fmt: skip
 """Events with one entry each. Frames share entries."""
 
@@ -148,8 +154,9 @@ def _recorded(settings: TurnSettings) -> dict[str, object]:
     rechecks = recorded.pop("rechecks")
     recorded["settle_ms"] = rechecks.pop("settle_ms")
     recorded["attempts"] |= rechecks
-    if settings.idle_timeout_ms is None:  # only sessions that use it record it
-        del recorded["idle_timeout_ms"]
+    for name in ("idle_timeout_ms", "focus"):  # only sessions that use them record them
+        if recorded[name] is None:
+            del recorded[name]
     return recorded
 
 
@@ -177,7 +184,7 @@ def frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
-def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one return for each kind of event
+def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind of event
     """Returns the entry of an event. `salt`: the key for hashes of words."""
     match event:
         case InterimTranscript():
@@ -199,8 +206,11 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             draft = " draft" if words.is_draft else ""
             guess = f" guess {_hashed(words.guess, salt)}" if words.guess else ""
             expected = " expected" if event.answer_expected and not words.text else ""
-            words_field = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}"
+            phrase = " phrase" if event.calls_assistant else ""
+            words_field = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}{phrase}"
             return f"words {event.position} {_id(event.reply_id)} {words.segment} {words_field}"
+        case VoiceJudged(position, since, verdict):
+            return f"voice {position} {since} {verdict}"
         case TranscriptFailed():
             return f"lost {event.position} {_id(event.reply_id)} {event.segment}"
         case PlaybackProgress():
@@ -350,6 +360,8 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     position, *rest = fields  # raises ValueError without fields
     sample = Samples(int(position))
     match kind, rest:
+        case "words", [*all_words, "phrase"]:
+            return replace(_final_transcript(sample, all_words), calls_assistant=True)
         case "words", [*all_words, "expected"]:
             return replace(_final_transcript(sample, all_words), answer_expected=True)
         case "words", all_words:
@@ -405,6 +417,8 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return ReplyRequested(sample, origin, "words" if worded == "1" else "", bool(after_current_reply))
         case "submitted", [*after_current_reply] if after_current_reply in ([], ["behind"]):
             return InputCommitted(sample, bool(after_current_reply))
+        case "voice", [since, ("own" | "other" | "unsure") as verdict]:
+            return VoiceJudged(sample, Samples(int(since)), verdict)
         case "pressed", []:
             return KeyPressed(sample)
         case "cleared", []:

@@ -76,6 +76,7 @@ class Overlap:
         low_confidence: The recognizer reported low confidence in its transcript so far.
         words_requested_at: When its words so far were requested; None if no request is pending.
         words_due_at: When they are requested next.
+        presumed_other: It is presumed to be another voice's, which spoke just before. It is not judged yet.
     """
 
     segment: SegmentId
@@ -96,6 +97,7 @@ class Overlap:
     low_confidence: bool = False
     words_requested_at: Samples | None = None
     words_due_at: Samples = Samples(0)
+    presumed_other: bool = False
 
     @property
     def is_deferred(self) -> bool:

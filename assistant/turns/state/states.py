@@ -36,12 +36,14 @@ class EndedBy(Enum):
     - FINAL_SILENCE: the same, where silence ends a turn for good. Speech after it is the next turn.
     - COMMAND: the client or the push-to-talk key. Speech that continues is the next turn.
     - MAX_LENGTH: the maximum length, mostly during speech. Speech that continues is the next turn, if there were words.
+    - OTHER_VOICE: another voice goes on after the user's own. Speech that continues belongs to no turn.
     """
 
     SILENCE = auto()
     FINAL_SILENCE = auto()
     COMMAND = auto()
     MAX_LENGTH = auto()
+    OTHER_VOICE = auto()
 
 
 _SILENCE = EndedBy.SILENCE  # bound once, because each frame compares it
@@ -220,8 +222,12 @@ class Replying:
         settings: TurnSettings,
         *,
         segment_end: Samples | None = None,
+        presumed_other: bool = False,
     ) -> Effects:
-        """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
+        """Starts an overlap. Ducks the reply if it is audible and may be interrupted.
+
+        `presumed_other`: see `Overlap`.
+        """
         early = settings.voice_interrupts and self.is_early(vad.boundary, settings)
         self.overlap = overlap = Overlap(
             segment,
@@ -230,10 +236,11 @@ class Replying:
             stops_ring=self.origin == "ring",
             early=early,
             peak_probability=speech_probability(vad),
+            presumed_other=presumed_other,
         )
         overlap.count_speech(vad, settings)
         opened = OpenSegment(segment, vad.boundary, segment_end)
-        if not settings.voice_interrupts or not self.audible:
+        if not settings.voice_interrupts or not self.audible or presumed_other:
             return (opened,)
         held = self.update_overlap_hold(overlap, position, vad, settings)
         return (*held, *self.duck(position, settings), opened)

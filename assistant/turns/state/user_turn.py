@@ -38,6 +38,7 @@ from assistant.turns.state.attempt import (
     prepare_reply,
 )
 from assistant.turns.state.resume_guard import ResumeGuard
+from assistant.turns.state.turn_voice import TurnVoice
 from assistant.turns.words.backchannel import plain_words
 from assistant.turns.words.speech_evidence import SpeechEvidence
 from audio.stt import SegmentId
@@ -96,6 +97,7 @@ class UserTurn:
         evidence: How much of it was certainly speech.
         resume_guard: Delays the end of turn and the reply while the user may be resuming.
         end_reported: `TurnEnded` has reported its end.
+        voice: Whose voice it is, where the assistant listens to some voices only.
     """
 
     number: int
@@ -121,6 +123,7 @@ class UserTurn:
     evidence: SpeechEvidence = field(default_factory=SpeechEvidence)
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
     end_reported: bool = False
+    voice: TurnVoice = field(default_factory=TurnVoice)
 
     @property
     def will_be_answered(self) -> bool:
@@ -307,6 +310,7 @@ class UserTurn:
         if isinstance(event, TranscriptFailed):
             return Words("", "", stability=Stability.LOST)
         transcript, text = event.transcript, event.transcript.text.strip()
+        self.voice.called |= event.calls_assistant
         uncertain = transcript.low_confidence and self.peak_probability < settings.start.certain_speech
         reason: IgnoreReason = event.ignored_because
         may_be_noise = self.resumable_reply is not None or transcript.is_draft or bool(reason)

@@ -30,11 +30,13 @@ from assistant.turns.events import (
     ReplyRequested,
     ReportedEvent,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.log.event_entries import parse_entries, settings_of
 from assistant.turns.log.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.settings import (
     EndsTurn,
+    FocusThresholds,
     InterruptedBy,
     OverlapThresholds,
     RecheckThresholds,
@@ -92,6 +94,9 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         KeyPressed(AT),
         InputCleared(AT),
         ReplyCancelled(AT),
+        VoiceJudged(AT, Samples(160), "own"),
+        VoiceJudged(AT, Samples(160), "other"),
+        VoiceJudged(AT, Samples(160), "unsure"),
         ReplyCancelled(AT, including_request=True),
         FinalTranscript(AT, REPLY, words("")),
         FinalTranscript(AT, REPLY, replace(words(""), is_draft=True)),
@@ -352,3 +357,18 @@ def test_guess_is_known_without_its_words(is_draft: bool, expected: bool) -> Non
     assert "l a" not in entry
     assert isinstance(told, FinalTranscript)
     assert (bool(told.transcript.guess), told.transcript.is_draft, told.answer_expected) == (True, is_draft, expected)
+
+
+def test_focus_and_call_survive_round_trip() -> None:
+    focused = replace(SETTINGS, focus=FocusThresholds(other_lasts_ms=900.0, waits_for_words=True))
+    called = FinalTranscript(AT, ReplyId(1, 2), words("stop"), calls_assistant=True)
+    event_log = EventLog(b"salt")
+    event_log.add_event(called, focused)
+    settings, event = parse_entries(event_log.drain().entries)
+    assert settings == focused
+    assert isinstance(event, FinalTranscript)
+    assert event.calls_assistant
+
+
+def test_settings_without_focus_are_recorded_as_before() -> None:
+    assert '"focus"' not in log(ReplyCancelled(AT)).drain().entries[0]

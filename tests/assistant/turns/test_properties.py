@@ -28,9 +28,17 @@ from assistant.turns.events import (
     ReplyRequested,
     ReportedEvent,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, OverlapThresholds, RecheckThresholds, TurnSettings
+from assistant.turns.settings import (
+    EndsTurn,
+    FocusThresholds,
+    InterruptedBy,
+    OverlapThresholds,
+    RecheckThresholds,
+    TurnSettings,
+)
 from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
@@ -38,6 +46,7 @@ from audio.units import Samples
 from audio.vad import VadResult
 
 CLIENT_ACTS = ["request", "repeat", "commit", "key", "clear", "cancel", "cancel all"]
+VERDICTS = ["own", "other", "unsure"]
 COMMITTED_FRAMES = 100
 """Frames from the last speech to the commit of a client that ends all turns."""
 
@@ -67,6 +76,7 @@ class Drawn:
         stirs: Spans of silence with a possible onset.
         murmurs: Whether all speech is at the background level.
         sound_decides: Whether a client has chosen a fixed silence.
+        focus: Thresholds of a focus on some voices; None: verdicts on voices change nothing.
     """
 
     stretches: Spans
@@ -91,6 +101,7 @@ class Drawn:
     sure: list[float] = field(default_factory=lambda: [1.0])
     murmurs: bool = False
     sound_decides: bool = False
+    focus: FocusThresholds | None = None
 
     def performance(self) -> Performance:
         """Returns the conversation, to be performed."""
@@ -139,6 +150,7 @@ class Drawn:
             has_client=self.ends in {"client", "manual"},
             silence_is_final=self.sound_decides and self.ends == "client",
             sound_decides=self.sound_decides and self.ends == "client",
+            focus=self.focus,
             rechecks=RecheckThresholds(settle_ms=self.settle_ms),
             overlap=OverlapThresholds(words_after_ms=self.words_after_ms, first_word_until_ms=2 * self.words_after_ms),
         )
@@ -154,7 +166,7 @@ conversations = st.builds(
     acts=st.lists(
         st.tuples(
             st.integers(0, 600),
-            st.sampled_from([*CLIENT_ACTS, "announce", "mhm", "interim", "called", "draft", "scored"]),
+            st.sampled_from([*CLIENT_ACTS, "announce", "mhm", "interim", "called", "draft", "scored", *VERDICTS]),
         ),
         max_size=10,
     ),
@@ -180,6 +192,7 @@ conversations = st.builds(
     sure=st.lists(st.sampled_from([1.0, 0.6]), min_size=1, max_size=4),
     murmurs=st.booleans(),
     sound_decides=st.booleans(),
+    focus=st.sampled_from([None, FocusThresholds(), FocusThresholds(waits_for_words=True)]),
 )
 
 
@@ -253,6 +266,7 @@ events = st.one_of(
     st.builds(KeyPressed, positions),
     st.builds(InputCleared, positions),
     st.builds(ReplyCancelled, positions, st.booleans()),
+    st.builds(VoiceJudged, positions, positions, st.sampled_from(VERDICTS)),
 )
 
 any_settings = st.builds(
@@ -274,6 +288,7 @@ any_settings = st.builds(
     answers=st.booleans(),
     has_client=st.booleans(),
     silence_is_final=st.booleans(),
+    focus=st.sampled_from([None, FocusThresholds(), FocusThresholds(waits_for_words=True)]),
 ).map(lambda settings: replace(settings, sound_decides=settings.silence_is_final))
 
 
@@ -286,3 +301,17 @@ def test_no_order_of_events_raises(
     for event, changed in steps:
         checks.turns.settings = checks.turns.settings if changed is None else changed
         checks.handle(event)
+
+
+@given(st.lists(st.tuples(events, st.none() | any_settings), max_size=60), any_settings)
+def test_verdicts_change_nothing_without_focus(
+    steps: list[tuple[ReportedEvent, TurnSettings | None]], config: TurnSettings
+) -> None:
+    """A conversation with verdicts on voices has the effects of the same one without them."""
+    with_verdicts, without = (TurnTaking(replace(config, focus=None)) for _ in range(2))
+    for event, changed in steps:
+        if changed is not None:
+            with_verdicts.settings = without.settings = replace(changed, focus=None)
+        effects = with_verdicts.handle(event)
+        if not isinstance(event, VoiceJudged):
+            assert effects == without.handle(event)

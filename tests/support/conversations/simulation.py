@@ -22,7 +22,9 @@ from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
+from assistant.pipeline.speakers.voice_watch import EmbeddingSource
 from assistant.skills.effects import SkillEffects
+from assistant.speakers.focus import VoiceFocus
 from assistant.tools import Tools
 from assistant.trace.record import TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
@@ -428,6 +430,8 @@ class Simulation:
     audio_end_of_turn: AudioEndOfTurnModel | None = None
     listening_sound: ListeningSound | None = None
     summarizer: ChatModel | None = None
+    focus: VoiceFocus | None = None
+    speaker_embedder: EmbeddingSource | None = None
     late_ms: Sequence[int] = (0,)
     new_speaker: Callable[[Callable[[float, Pcm], None]], WavSpeaker] | None = None  # None: WavSpeaker
     microphone: ScriptedMicrophone = field(init=False)
@@ -499,6 +503,7 @@ class Simulation:
                 listening_sound=self.listening_sound,
                 on_answer_heard=self.on_answer_heard,
                 summarizer=self.summarizer,
+                speaker_embedder=self.speaker_embedder,
             ),
             TurnTaking(self.turns),
             conversation,
@@ -509,6 +514,7 @@ class Simulation:
             wake_word=self.wake_word,
             push_to_talk=self.push_to_talk,
             sound_output=speaker,
+            focus=self.focus,
         )
         for ms, do in self.actions:
             loop.call_at(start_s + ms / 1000, do)

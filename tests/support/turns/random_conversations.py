@@ -69,13 +69,14 @@ from assistant.turns.events import (
     ReplyRequested,
     ReportedEvent,
     TranscriptFailed,
+    VoiceJudged,
 )
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, OverlapThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import Transcript
-from audio.units import FRAME_MS, FRAME_SAMPLES, Samples
+from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
 GOLDEN_FILE = Path(__file__).parents[2] / "golden" / "turn-taking.txt.gz"
@@ -97,6 +98,7 @@ NAMES: dict[type, str] = {
     FrameProcessed: "f",
     InterimTranscript: "interim",
     DraftTranscript: "draft",
+    VoiceJudged: "voice",
     EndOfTurnScored: "scored",
     FinalTranscript: "words",
     TranscriptFailed: "failed",
@@ -361,6 +363,8 @@ class Performance:
             case "scored" if segment is not None:
                 estimate = EndOfTurnEstimate(self.random.random(), silent_frames * FRAME_MS, 400.0, "sound", 0.3)
                 return EndOfTurnScored(at, segment, estimate)
+            case "own" | "other" | "unsure":
+                return VoiceJudged(at, Samples(max(at - samples_of_ms(1000), 0)), act)
             case "announce":
                 return ReplyRequested(at, "announcement", "a timer rings")
             case "greet":
@@ -466,7 +470,7 @@ def state_of(turns: TurnTaking) -> str:
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 
 
-MARKS = ("foreseen", "guessed", "unrecognized", "clear_speech", "answer_expected", "has_effect")
+MARKS = ("foreseen", "guessed", "unrecognized", "clear_speech", "answer_expected", "calls_assistant", "has_effect")
 """Fields that are written by their names, if they are true."""
 
 

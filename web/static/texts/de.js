@@ -169,6 +169,7 @@ export default {
   "outcome.taken down": "Die Sprache wurde ohne Antwort gespeichert.",
   "outcome.called": "Nur der Weckruf wurde gesagt.",
   "outcome.backchannel": "Es war nur ein Zeichen der Aufmerksamkeit, zum Beispiel „mhm“.",
+  "outcome.other voice": "Eine andere Stimme sprach, auf die der Assistent nicht hört.",
 
   "stages.what": "Was die Abschnitte bedeuten",
   "stage.endpoint_wait": "Pause",
@@ -610,6 +611,7 @@ export default {
   "told.smart_turn_failed": "Smart Turn ist ausgefallen ({reason}). Ab jetzt wird das Ende des Sprechens ohne es geschätzt.",
   "told.wake_word_failed": "Auf das Weckwort kann nicht gehört werden ({reason}). Alles Gesprochene wird beantwortet.",
   "told.vad_failed": "Die Erkennung von Sprache ist ausgefallen ({reason}). Stattdessen läuft {name}.",
+  "told.voices_not_judged": "Wer spricht, ist nicht immer bekannt ({reason}). Solange zählt jede Stimme.",
   "told.other_language": "Das klang nach einer anderen Sprache ({name}), aber assistant.language ist „{configured}“. Dafür: --set assistant.language={language} beim Start.",
   "told.improbable_words": "Diese Worte sind unwahrscheinlich. Wenn das nicht die eingestellte Sprache war ({name}): Start mit {command}{fetch}",
   "told.entries_damaged": "Beschädigte Einträge in {file}: {count}. Sie stehen jetzt in der Tabelle „damaged“. Stelle diese Timer oder Wecker neu; die anderen gelten weiter.",

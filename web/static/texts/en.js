@@ -177,6 +177,7 @@ export default {
   "outcome.taken down": "The speech was saved without a reply.",
   "outcome.called": "Only the wake phrase was said.",
   "outcome.backchannel": "The user only signalled attention, for example with “mhm”.",
+  "outcome.other voice": "Another voice spoke, to which the assistant does not listen.",
 
   // Stages of the latency
   "stages.what": "What the stages mean",
@@ -631,6 +632,7 @@ export default {
   "told.smart_turn_failed": "Smart Turn failed ({reason}); from now on the end of turn is estimated without it",
   "told.wake_word_failed": "the wake word cannot be listened for ({reason}); all speech is answered",
   "told.vad_failed": "speech detection failed ({reason}); {name} is used instead",
+  "told.voices_not_judged": "who speaks is not always known, because {reason}; meanwhile every voice counts",
   "told.other_language": "this sounded like {name}, but assistant.language is \"{configured}\": to speak {name}, start with --set assistant.language={language}",
   "told.improbable_words": "these words are improbable; if this was not {name}, start with {command}{fetch}",
   "told.entries_damaged": "damaged entries of {file}: {count}, moved into its table \"damaged\". Set these timers or alarms again; the others work.",

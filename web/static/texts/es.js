@@ -169,6 +169,7 @@ export default {
   "outcome.taken down": "Lo dicho se guardó sin respuesta.",
   "outcome.called": "Solo se dijo la frase de activación.",
   "outcome.backchannel": "Solo fue una señal de atención, por ejemplo «ajá».",
+  "outcome.other voice": "Habló otra voz, a la que el asistente no atiende.",
 
   "stages.what": "Qué significan las etapas",
   "stage.endpoint_wait": "espera",
@@ -610,6 +611,7 @@ export default {
   "told.smart_turn_failed": "Falló Smart Turn ({reason}). A partir de ahora se estima sin él cuándo terminas de hablar.",
   "told.wake_word_failed": "No se puede esperar la palabra de activación ({reason}). Se responde a todo lo que se dice.",
   "told.vad_failed": "Falló la detección de voz ({reason}). En su lugar se usa {name}.",
+  "told.voices_not_judged": "No siempre se sabe quién habla ({reason}). Mientras tanto cuentan todas las voces.",
   "told.other_language": "Parecía otro idioma ({name}), pero assistant.language es «{configured}». Para hablarlo, inicia con --set assistant.language={language}.",
   "told.improbable_words": "Estas palabras son improbables. Si no era el idioma configurado ({name}), inicia con {command}{fetch}",
   "told.entries_damaged": "Entradas dañadas de {file}: {count}. Ahora están en la tabla «damaged». Vuelve a poner esos temporizadores o alarmas; los demás funcionan.",

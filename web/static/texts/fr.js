@@ -169,6 +169,7 @@ export default {
   "outcome.taken down": "Les paroles ont été gardées sans réponse.",
   "outcome.called": "Seule la phrase d'éveil a été dite.",
   "outcome.backchannel": "Ce n'était qu'un signe d'attention, par exemple « mhm ».",
+  "outcome.other voice": "Une autre voix parlait, que l'assistant n'écoute pas.",
 
   "stages.what": "Ce que signifient les étapes",
   "stage.endpoint_wait": "attente",
@@ -610,6 +611,7 @@ export default {
   "told.smart_turn_failed": "Smart Turn a échoué ({reason}). La fin de parole est maintenant estimée sans lui.",
   "told.wake_word_failed": "Le mot d'activation ne peut pas être attendu ({reason}). Toute parole reçoit une réponse.",
   "told.vad_failed": "La détection de la parole a échoué ({reason}). {name} la remplace.",
+  "told.voices_not_judged": "On ne sait pas toujours qui parle ({reason}). En attendant, toutes les voix comptent.",
   "told.other_language": "Cela ressemblait à une autre langue ({name}), mais assistant.language vaut « {configured} ». Pour la parler, démarrez avec --set assistant.language={language}.",
   "told.improbable_words": "Ces paroles sont improbables. Si ce n'était pas la langue réglée ({name}), démarrez avec {command}{fetch}",
   "told.entries_damaged": "Entrées endommagées de {file} : {count}. Elles sont maintenant dans la table « damaged ». Réglez à nouveau ces minuteurs ou alarmes ; les autres fonctionnent.",

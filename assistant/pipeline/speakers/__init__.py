@@ -1,0 +1,1 @@
+"""Knows who speaks in the running conversation, where the configuration asks for it."""
