@@ -115,7 +115,7 @@ async def examine(
             packages,
             threads(cores(), sys.getswitchinterval() * 1000, settings.stt.threads, environ),
             sound.result(),
-            models(settings),
+            models(settings, environ),
             speech,
             *cluster.result(),
             servers_section(servers),

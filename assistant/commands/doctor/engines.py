@@ -15,6 +15,7 @@ from assistant.registry.voices import CLUSTER
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking
 from assistant.setup.listening.wake_words import wake_word_engine
+from assistant.support.paths import HomeError
 from audio.engines.settings import OnnxSettings
 from audio.errors import EngineLoadError
 from audio.execution_provider import PACKAGE, SHOWN, Provider, providers_named
@@ -169,8 +170,8 @@ def conversation_finding(conversation: ProbeResult) -> CheckResult:
     return CheckResult("ok", "all engines", text, load_ms, cells=cells, facts=facts)
 
 
-def models(settings: Settings) -> ReportSection:
-    """Returns the models that the configuration needs, with their paths. Reads the disk."""
+def models(settings: Settings, environ: Mapping[str, str]) -> ReportSection:
+    """Returns the models that the configuration needs, with their paths, and the enrolled voices. Reads the disk."""
     findings = []
     for row in rows(needs(settings)):
         about = ", ".join(word for word in (row.purpose, row.size, row.licence) if word)
@@ -180,7 +181,33 @@ def models(settings: Settings) -> ReportSection:
         else:
             remedy = row.where.removeprefix("missing: ")
             findings.append(CheckResult("warn", row.name or "a voice", f"{about}: missing", remedy=remedy, facts=facts))
+    if settings.voice.focus != "off":
+        findings.append(enrolled_voices(settings, environ))
     return ReportSection("models", "Models that this configuration needs", tuple(findings))
+
+
+def enrolled_voices(settings: Settings, environ: Mapping[str, str]) -> CheckResult:
+    """Returns how many voices of people are known; never their names. Reads the file."""
+    from assistant.enrolment.voice_file import VoiceFile, VoiceFileError, voices_path  # noqa: PLC0415 - numpy, on use
+
+    title = "voices of people"
+    try:
+        file = VoiceFile(voices_path(environ), lambda: 0.0)  # nothing is added here
+        try:
+            voices = file.voices()
+        finally:
+            file.close()
+    except (VoiceFileError, HomeError) as error:
+        return CheckResult("warn", title, str(error), remedy="repartee voices add NAME")
+    usable = sum(voice.is_usable for voice in voices)
+    facts: dict[str, Fact] = {"focus": settings.voice.focus, "voices": len(voices), "usable": usable}
+    if usable < len(voices):
+        text = f"{len(voices) - usable} of {len(voices)} are of another model"
+        return CheckResult("warn", title, text, remedy="remove them, and add them again: repartee voices", facts=facts)
+    if not voices and settings.voice.focus == "enrolled":
+        text = 'none is kept, so voice.focus = "enrolled" listens to every voice'
+        return CheckResult("warn", title, text, remedy="repartee voices add NAME", facts=facts)
+    return CheckResult("ok" if voices else "info", title, f"{len(voices)} kept", facts=facts)
 
 
 def _remedy_of(error: str) -> str:

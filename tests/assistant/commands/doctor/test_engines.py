@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.conversations.voices import voice
 from support.models.gpu_build import GPU_BUILD
 
 from assistant.checks.result import CheckResult
@@ -15,12 +17,16 @@ from assistant.commands.doctor.engines import (
     conversation_finding,
     engine_finding,
     engines,
+    enrolled_voices,
     models,
     provider_findings,
 )
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
+from assistant.config.turn_settings import VoiceSection
+from assistant.enrolment.voice_file import VoiceFile, voices_path
+from assistant.speakers.voiceprint import Voiceprint
 
 MEASURED = {"load_ms": 80.4, "first_ms": 3.0, "rtf": 0.25, "delay_ms": 12.34, "text": "words", "ok": True, "threads": 5}
 CHOSEN: dict[str, Any] = {
@@ -155,10 +161,10 @@ def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
 def test_models_are_listed_with_their_remedies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    whisper = models(Settings()).findings[0]
+    whisper = models(Settings(), {}).findings[0]
     assert (whisper.level, whisper.remedy) == ("warn", "repartee models pull tiny.en")
     settings = load_settings(None, {}, ["tts.engine=espeak-ng"]).settings
-    assert "en_US-joe-medium" not in {finding.name for finding in models(settings).findings}
+    assert "en_US-joe-medium" not in {finding.name for finding in models(settings, {}).findings}
 
 
 CPU_BUILD = ["AzureExecutionProvider", "CPUExecutionProvider"]
@@ -208,3 +214,33 @@ def test_missing_provider_of_an_unused_engine_is_no_failure() -> None:
         ["tts.engine=espeak-ng", "tts.piper.provider=cuda"], available_providers=CPU_BUILD, providers={}, error=""
     )
     assert (tts.level, tts.text) == ("info", "cuda: not loaded; onnxruntime has CPU")
+
+
+@pytest.mark.parametrize(
+    ("focus", "names", "level", "text"),
+    [
+        ("enrolled", (), "warn", "none is kept"),
+        ("first", (), "info", "0 kept"),
+        ("enrolled", ("Ann", "Ben"), "ok", "2 kept"),
+    ],
+)
+def test_enrolled_voices_are_counted(tmp_path: Path, focus: Any, names: tuple[str, ...], level: str, text: str) -> None:
+    environ = {"XDG_DATA_HOME": str(tmp_path)}
+    file = VoiceFile(voices_path(environ), lambda: 0.0)
+    for number, name in enumerate(names):
+        file.add(Voiceprint(name, voice(number), 12.0))
+    finding = enrolled_voices(replace(Settings(), voice=VoiceSection(focus)), environ)
+    assert (finding.level, finding.text.startswith(text)) == (level, True)
+    assert not any(name in f"{finding}" for name in names)
+
+
+def test_damaged_file_of_voices_is_a_warning(tmp_path: Path) -> None:
+    path = voices_path({"XDG_DATA_HOME": str(tmp_path)})
+    path.parent.mkdir()
+    path.write_bytes(b"damaged " * 900)
+    finding = enrolled_voices(Settings(), {"XDG_DATA_HOME": str(tmp_path)})
+    assert (finding.level, "kept aside" in finding.text) == ("warn", True)
+
+
+def test_voices_are_not_mentioned_without_a_focus() -> None:
+    assert "voices of people" not in [finding.name for finding in models(Settings(), {}).findings]
