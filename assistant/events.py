@@ -136,6 +136,21 @@ class UserTurnCommitted:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageChanged:
+    """The user speaks another language from this turn on, and so does the assistant.
+
+    Attributes:
+        turn: Number of the turn.
+        language: Code of the language.
+        voice: Name of the voice that speaks it.
+    """
+
+    turn: int
+    language: str
+    voice: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyStarted:
     """The reply is committed and may play.
 
@@ -307,5 +322,5 @@ SessionEvent = (
     SpeechStarted | InterimWords | SpeechEnded | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted
     | ChunkSpoken | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded
     | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged | ListsChanged
-    | WakeWordHeard
+    | WakeWordHeard | LanguageChanged
 )  # fmt: skip

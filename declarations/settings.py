@@ -19,6 +19,7 @@ class KeyInfo:
         private: Whether a wrong value may be a secret; error texts then do not repeat it.
         retired: Values of earlier versions, and what to do instead, as the end of an error text.
         choices: Returns the only strings allowed, where they depend on what is installed.
+        listed: Whether a list of texts is allowed, too; it is kept as one text with blanks.
         formerly: Dotted name of the key in earlier versions; "" if it has always had this one.
     """
 
@@ -32,6 +33,7 @@ class KeyInfo:
     private: bool = False
     retired: Mapping[str, str] = field(default_factory=dict)
     choices: Callable[[], tuple[str, ...]] | None = None
+    listed: bool = False
     formerly: str = ""
 
 

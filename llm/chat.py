@@ -90,6 +90,7 @@ class Message:
         call_id: For a tool message: the call whose output it is.
         images: The images of a user message, which belong before its text.
         speaker: Who said a user message, where several people speak; else "".
+        language: Code of a user message's language, where the conversation follows it; services do not get it.
     """
 
     role: Role
@@ -98,6 +99,7 @@ class Message:
     call_id: str = ""
     images: tuple[Image, ...] = ()
     speaker: str = ""
+    language: str = ""
 
     @property
     def named_content(self) -> str:

@@ -65,6 +65,8 @@ class Key:
         """Returns the value if it is allowed. Raises ValueError with the allowed values."""
         if issubclass(self.kind, TomlTable):
             return self.kind.of(raw)
+        if self.about.listed and isinstance(raw, list) and all(isinstance(item, str) for item in raw):
+            raw = " ".join(raw)
         if self._fits(raw):
             if self.kind is float:
                 assert isinstance(raw, int | float)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from assistant.config.engine_sections import EngineSections, default_sections
 from assistant.config.home_settings import HomeSection, WeatherSection
-from assistant.config.keys import ConfigSection, Key, keys_of
+from assistant.config.keys import ConfigSection, Key, check_section, keys_of
 from assistant.config.llm_settings import CacheSection, LlmSection, MemorySection
 from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
@@ -30,6 +30,11 @@ _INSTRUCTIONS = (
     "the language you are spoken to in."
 )
 
+
+_CODE = r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
+
+AUTO_LANGUAGES = ("en", "de", "fr", "es")
+"""The languages of `auto`: those that the skills, the spoken forms and the program's own sentences know."""
 
 _ADDRESS = r"auto|[A-Za-z0-9._-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}"
 
@@ -77,9 +82,11 @@ class AssistantSection(ConfigSection):
     language: Annotated[
         str,
         KeyInfo(
-            "Language of the conversation, for speech recognition, instructions and voice.",
-            pattern=r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*",
-            form="a language code such as en or de",
+            "Language of the conversation, for speech recognition, instructions and voice; auto or a list: each "
+            "utterance is recognized and answered in its own.",
+            pattern=rf"{_CODE}( {_CODE})*|{AUTO}",
+            form='a language code such as en or de, a list such as ["en", "de"], or auto',
+            listed=True,
         ),
     ] = "en"
     region: Annotated[
@@ -92,6 +99,34 @@ class AssistantSection(ConfigSection):
     ] = ""
     instructions: Annotated[str, KeyInfo("System prompt of the language model.")] = _INSTRUCTIONS
     greeting: Annotated[str, KeyInfo("Spoken when a conversation begins; empty: no greeting.")] = ""
+    languages: tuple[str, ...] = ()
+    """The languages of a conversation that changes between several, without regions; empty: it has one.
+
+    It follows from the value of `language`, which then is the first of them.
+    """
+
+    def __post_init__(self) -> None:
+        """See `ConfigSection`. Divides a list of languages."""
+        check_section(self)
+        given = AUTO_LANGUAGES if self.language == AUTO else tuple(self.language.split())
+        bases = tuple(dict.fromkeys(code.partition("-")[0] for code in given))
+        if len(given) > 1:
+            object.__setattr__(self, "language", given[0])
+            object.__setattr__(self, "languages", bases if len(bases) > 1 else ())
+        elif bases != self.languages[:1]:  # another language was chosen instead of several
+            object.__setattr__(self, "languages", ())
+
+    @property
+    def language_of_models(self) -> str:
+        """A language whose models know all languages of the conversation: only English has models of its own."""
+        return next((language for language in self.languages if language != "en"), self.language)
+
+    @property
+    def written_language(self) -> str:
+        """The value of `language` as it is written: a code, codes with blanks, or auto."""
+        if self.languages == AUTO_LANGUAGES:
+            return AUTO
+        return " ".join((self.language, *self.languages[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +295,8 @@ class Settings:
 
     def value(self, dotted: str) -> object:
         """Returns the value of a key by its dotted name."""
+        if dotted == "assistant.language":
+            return self.assistant.written_language
         section, _, name = dotted.rpartition(".")
         value: object = getattr(self.section(section), name)
         return value

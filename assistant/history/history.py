@@ -23,6 +23,7 @@ from assistant.history.items import (
     UserMessage,
     answer_messages,
     call_messages,
+    language_note,
     with_newest_images,
 )
 from assistant.history.mcp_items import (
@@ -202,6 +203,7 @@ class History:
         instructions: str | None = None,
         context: Sequence[Item] | None = None,
         turn: int | None = None,
+        language: str = "",
     ) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `text`; "": for a reply to the history as it is.
 
@@ -211,12 +213,15 @@ class History:
             instructions: Replaces the conversation's own instructions.
             context: Replaces the items of the history.
             turn: The turn of `text`, whose speaker may be known.
+            language: Of `text`; "": the conversation's only one.
         """
         items = self._in_prompt() if context is None else list(context)
         remembered = self._items if context is None else [*context, *_other_halves(context, self._items)]
         if text:
             speaker = "" if turn is None else self.speaker_of(turn)
-            items.append(UserMessage(ItemId(""), text, spoken=True, continues=continues, speaker=speaker))
+            items.append(
+                UserMessage(ItemId(""), text, spoken=True, continues=continues, speaker=speaker, language=language)
+            )
         instructions = self.instructions if instructions is None else instructions
         system = (Message("system", instructions),) if instructions else ()
         summary = () if self._summary is None or context is not None else (self._summary.message,)
@@ -270,7 +275,9 @@ class History:
         """Returns whether the message of this turn is in the history and its words are still unknown."""
         return turn in self._placed
 
-    def add_user_text(self, text: str, turn: int | None = None, *, continues: bool = False) -> UserMessage:
+    def add_user_text(
+        self, text: str, turn: int | None = None, *, continues: bool = False, language: str = ""
+    ) -> UserMessage:
         """Adds the words of the user's turn, or of a part of it, as the announced item or to the placed one.
 
         Without text, the client ended the turn, or its transcript was lost. A placed message that the client has
@@ -278,9 +285,8 @@ class History:
         """
         placed = None if turn is None else self._placed.pop(turn, None)
         speaker = self.speaker_of(turn) if turn is not None and text else ""
-        message = UserMessage(
-            placed or self._announced or self.reserve(), text, spoken=True, continues=continues, speaker=speaker
-        )
+        item = placed or self._announced or self.reserve()
+        message = UserMessage(item, text, spoken=True, continues=continues, speaker=speaker, language=language)
         if placed is None:
             self._add_item(message)
         else:
@@ -499,6 +505,17 @@ def _other_halves(items: Sequence[Item], history: Sequence[Item]) -> list[Item]:
     ]
 
 
+def _language_notes(items: Sequence[Item]) -> dict[ItemId, tuple[Message, ...]]:
+    """Returns what the LLM is told before each user message in another language than the one before."""
+    notes: dict[ItemId, tuple[Message, ...]] = {}
+    spoken = ""
+    for item in items:
+        if isinstance(item, UserMessage) and item.language not in {"", spoken}:
+            notes[item.id] = (language_note(item.language),)
+            spoken = item.language
+    return notes
+
+
 def _messages_of(  # noqa: PLR0912 - one case for each kind of item
     items: Sequence[Item], remembered: Sequence[Item]
 ) -> list[Message]:
@@ -513,6 +530,7 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
         call.call_id: call for call in remembered if isinstance(call, FunctionCallItem) and call.id not in seen
     }
     messages: list[Message] = []
+    notes = _language_notes(items)
     for index, item in enumerate(items):
         last = messages[-1] if messages else None
         match item:
@@ -524,7 +542,7 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
                     text = item.text if message.speaker == last.speaker else message.named_content
                     messages[-1] = replace(last, content=f"{last.content} {text}".strip())
                 else:
-                    messages.append(message)
+                    messages += [*notes.get(item.id, ()), replace(message, language=item.language)]
             case SystemMessage():
                 messages.append(Message("system", item.text))
             case AssistantMessage():

@@ -7,6 +7,7 @@ from itertools import groupby, zip_longest
 from assistant.history.item_id import ROOT as ROOT  # noqa: PLC0414 - part of this module's interface
 from assistant.history.item_id import ItemId as ItemId  # noqa: PLC0414 - part of this module's interface
 from assistant.history.mcp_items import McpItem
+from assistant.models.language_hint import NAMES
 from llm.chat import CallExtra, FunctionCall, Image, Message
 
 
@@ -42,6 +43,7 @@ class UserMessage:
         continues: Whether the LLM sees it joined with the item before it, because the user went on.
         parts: The content of a client's message with a recording or an image; empty for all others.
         speaker: Label of who spoke: "S1", "S2", … or the name of an enrolled voice; "" if that is unknown.
+        language: Code of the language, where the conversation follows the user's; else "".
     """
 
     id: ItemId
@@ -50,6 +52,7 @@ class UserMessage:
     continues: bool = False
     parts: tuple[ContentPart, ...] = ()
     speaker: str = ""
+    language: str = ""
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -150,6 +153,15 @@ class FunctionOutput:
 
 PlainItem = UserMessage | SystemMessage | AssistantMessage | FunctionCallItem | FunctionOutput
 Item = PlainItem | McpItem
+
+
+def language_note(language: str) -> Message:
+    """Returns what the LLM is told before the first words of the user in a language.
+
+    It depends only on the messages, so the prompt only grows, and a server's prompt cache stays valid.
+    """
+    name = NAMES.get(language, language)
+    return Message("system", f"The user speaks {name} now. Answer in {name}.")
 
 
 MAX_OUTPUT_CHARS = 100_000

@@ -61,7 +61,7 @@ def model_choice(
     """
     if settings.stt.model != AUTO:
         return ModelChoice(settings.stt.model)
-    language, engine = settings.assistant.language, measured_recognizer()
+    language, engine = settings.assistant.language_of_models, measured_recognizer()
     names = candidates(language)
     if len(names) < 2:
         default = engine.default_model(language)

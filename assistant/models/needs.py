@@ -86,16 +86,18 @@ def needed(
     stt_model: str,
     tts_engine: str,
     voice: str,
+    stt_language: str = "",
     chat_models: Sequence[str] = (),
     chat_key: str = "model",
 ) -> list[Need]:
     """Returns the models that `assistant.language`, `stt.model`, `tts.engine` and `tts.voice` need.
 
     For a voice `auto` the model of its best engine is listed, although another engine can replace it. `chat_models`:
-    language models that run on this machine; `chat_key`: the setting that names them.
+    language models that run on this machine; `chat_key`: the setting that names them. `stt_language`: the language
+    that the recognizer's model must know, if it is another one.
     """
     kind, estimator = KINDS[kind_of_recognizer()], turn_end_engine().models
-    needs = [Need(stt_model, kind.name, kind.purpose, "stt.model", language)]
+    needs = [Need(stt_model, kind.name, kind.purpose, "stt.model", stt_language or language)]
     if (voice_need := needed_voice(language, tts_engine, voice)) is not None:
         needs.append(voice_need)
     if estimator is not None:

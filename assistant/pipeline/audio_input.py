@@ -15,6 +15,7 @@ from assistant.events import InterimWords, Problem
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
+from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSounds
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
@@ -185,12 +186,14 @@ class AudioInput:
         )
         self._recognizer.open(effect.segment, effect.end)
         if self._evidence_collector is not None:
-            settings = self.context.settings
-            self._evidence_collector.knows_grammar = settings.knows_grammar
-            self._evidence_collector.dictation_rules = settings.dictation_rules
+            self._use_grammar(self._evidence_collector, self.context.settings)
             self._evidence_collector.start_segment(effect.onset)
         if self._connection_warmer is not None and self.addressed:
             self._connection_warmer.start()
+
+    def _use_grammar(self, collector: EvidenceCollector, settings: SessionSettings) -> None:
+        """Lets the end of the turn be estimated by the grammar of the language of these settings."""
+        collector.knows_grammar, collector.dictation_rules = settings.knows_grammar, settings.dictation_rules
 
     def end(self, effect: EndSegment) -> None:
         """Ends the audio of a speech segment whose transcript is pending."""
@@ -235,11 +238,14 @@ class AudioInput:
         """
         words = self.wake_phrase.classify(transcript.text, self.onset)
         backchannel = is_backchannel(words.text) and not self._reply_was_question
-        if not self.addressed or words.kind != "meant" or backchannel or not self.context.settings.knows_grammar:
+        settings = self.context.parts_of(transcript.language).settings
+        if not self.addressed or words.kind != "meant" or backchannel or not settings.knows_grammar:
             return
         sentence_end = 0.0 if transcript.punctuation is None else round(transcript.punctuation.sentence_end, 3)
-        draft = replace(transcript, text=words.text, punctuation=None)
+        draft = replace(transcript, text=words.text, punctuation=None, language="")
+        self.context.languages.drafted = transcript.language
         self.context.dispatch(DraftTranscript(self._position, draft, sentence_end))
+        self.context.languages.drafted = ""
 
     def _without_echo(self, transcript: Transcript) -> Transcript:
         """Returns the transcript without the echo of listening sounds."""
@@ -372,10 +378,15 @@ class AudioInput:
         elif transcript.text and not transcript.low_confidence:
             self._other_language = None
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
+        if attempt_open and addressed_speech.kind != "overheard":
+            self.context.languages.note(effect.reply_id.turn, transcript.language)
         # A draft may lack the last word, so it is no evidence for the end of the turn.
         if attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft:
             self._mark_addressed()
             if self._evidence_collector is not None:
+                if transcript.language:
+                    settings = self.context.parts_of(transcript.language).settings
+                    self._use_grammar(self._evidence_collector, settings)
                 self._evidence_collector.add_transcript(effect.segment, addressed_speech.text, transcript.punctuation)
         ignored_because: Literal["", "overheard", "called", "backchannel"] = (
             "" if addressed_speech.kind == "meant" else addressed_speech.kind
@@ -386,7 +397,7 @@ class AudioInput:
         return FinalTranscript(
             self._position,
             effect.reply_id,
-            replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
+            replace(transcript, text=addressed_speech.text, punctuation=None, other_language="", language=""),
             ignored_because,
             answer_expected=self.addressed and (self._reply_was_question or self.context.settings.in_call),
             calls_assistant=self.judges_voices and addressed_speech.has_wake_phrase,

@@ -1,7 +1,7 @@
 """The engines of a conversation, its settings, and the options of its replies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,23 @@ class EngineChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageParts:
+    """Parts of a reply that depend on its language, for one of the languages of a conversation.
+
+    Attributes:
+        voice: Speaks the language; None: the conversation's own voice.
+        normalize_text: Converts written to spoken text.
+        settings: The settings of the conversation while the user speaks this language.
+        lacks_voice: Why the conversation's own voice speaks, as a sentence; "" if there is a voice of the language.
+    """
+
+    voice: Voice | None
+    normalize_text: Callable[[str], str]
+    settings: "SessionSettings"
+    lacks_voice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Engines:
     """The engines of one conversation. The code that built them closes them.
 
@@ -68,6 +85,7 @@ class Engines:
         background_voice: Held while a chunk of an out-of-band response is synthesized. Conversations with the same
             voice share it, so that at most one such chunk is before the first chunk of a reply.
         speaker_embedder: Computes whose voice speech is; None: nobody asks, or it is not available.
+        languages: The parts by language, where the conversation follows the user's language; empty: it has one.
     """
 
     vad: Vad
@@ -88,6 +106,7 @@ class Engines:
     direct_model: ChatModel | None = None
     background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     speaker_embedder: "EmbeddingSource | None" = None
+    languages: Mapping[str, LanguageParts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +163,22 @@ class ReplyOptions:
     markup: bool = False
 
     def messages(
-        self, history: History, user_text: str = "", *, continues: bool = False, turn: int | None = None
+        self,
+        history: History,
+        user_text: str = "",
+        *,
+        continues: bool = False,
+        turn: int | None = None,
+        language: str = "",
     ) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `user_text`; see `History.messages`."""
         if self.context is not None and not self.answers_speech:
             user_text = ""
         return history.messages(
-            user_text, continues=continues, instructions=self.instructions, context=self.context, turn=turn
+            user_text,
+            continues=continues,
+            instructions=self.instructions,
+            context=self.context,
+            turn=turn,
+            language=language,
         )

@@ -272,6 +272,10 @@ class Recorder:
         """Records who spoke in a turn."""
         self._trace(turn).speaker = speaker
 
+    def language_known(self, turn: int, language: str) -> None:
+        """Records the language of a turn, where the conversation follows the user's."""
+        self._trace(turn).language = language
+
     def retract(self, reply_id: ReplyId, now_s: float) -> None:
         """Records that a committed reply was retracted, because the user went on. Its turn continues."""
         trace = self._trace(reply_id.turn)

@@ -54,6 +54,7 @@ from assistant.turns.effects import (
 from assistant.turns.events import PlaybackProgress, ReplyEnded, ReplyId
 from audio.sound_id import SoundId
 from audio.speaker import Speaker
+from audio.tts import Voice
 from audio.tts.relief_voice import relief_of
 from audio.units import REPLY_RATE_HZ, ReplySamples, ms_of_reply_samples, ms_of_samples
 
@@ -100,7 +101,7 @@ class ReplyManager:
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _tasks: asyncio.TaskGroup = field(init=False)
-    _voice_recovery: EngineRecovery = field(init=False)
+    _voice_recoveries: dict[int, EngineRecovery] = field(default_factory=dict)  # by the voice's identity
     _summarizer: HistorySummarizer | None = field(init=False)
     _source: ReplySource = field(init=False)
     _reports: AnswerReports = field(init=False)
@@ -108,8 +109,6 @@ class ReplyManager:
     _hold_limit: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
-        voice = self.context.engines.voice
-        self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
         summarizer = self.context.engines.summarizer
         self._summarizer = None if summarizer is None else HistorySummarizer(summarizer, self.history)
         self._reports = AnswerReports(self.context.on_event)
@@ -119,7 +118,7 @@ class ReplyManager:
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the manager. `tasks` owns its asynchronous work."""
-        self._tasks = self._voice_recovery.tasks = tasks
+        self._tasks = tasks
         if self._summarizer is not None:
             self._summarizer.tasks = tasks
 
@@ -127,19 +126,28 @@ class ReplyManager:
         """Stops all replies, because the conversation is over; see `ConversationOver`."""
         for reply_id in list(self._replies):
             self.handle(ConversationOver(reply_id, failure, user_left))
-        self._voice_recovery.close()
+        for recovery in self._voice_recoveries.values():
+            recovery.close()
         if self._summarizer is not None:
             self._summarizer.cancel()
 
     def commit_without_reply(self, effect: CommitWithoutReply) -> None:
         """Adds the turn's words to the history without a reply."""
+        self.context.commit_language(effect.turn)
         message = self._add_user_text(effect.turn, effect.text, effect.new_text)
         self._record_speaker(effect.turn, message)
         lost, end_ms = message is None, ms_of_samples(effect.speech_end)
         message = message or self.history.add_user_text("", effect.turn)
         self.context.on_event(
             UserTurnCommitted(
-                effect.turn, effect.text, effect.low_confidence, message, end_ms, "spoken", answered=False, lost=lost
+                effect.turn,
+                effect.text,
+                effect.low_confidence,
+                message,
+                end_ms,
+                "spoken",
+                answered=False,
+                lost=lost,
             )
         )
         self.context.recorder.commit_without_reply(
@@ -147,11 +155,14 @@ class ReplyManager:
         )
 
     def _add_user_text(self, turn: int, text: str, added: str) -> UserMessage | None:
-        return self.history.add_user_text(added, turn, continues=added != text) if added else None
+        language = self.context.languages.current
+        return self.history.add_user_text(added, turn, continues=added != text, language=language) if added else None
 
     def _record_speaker(self, turn: int, message: UserMessage | None) -> None:
         if message is not None and message.speaker:
             self.context.recorder.speaker_known(turn, message.speaker)
+        if message is not None and message.language:
+            self.context.recorder.language_known(turn, message.language)
 
     # ---- the life of a reply ----
 
@@ -177,27 +188,30 @@ class ReplyManager:
             self.context.recorder.foreseen(effect.reply_id, _now_s())
         if self._summarizer is not None:
             self._summarizer.cancel()
+        language = self.context.languages.of(effect.reply_id.turn)
+        parts = self.context.parts_of(language)
+        voice = self.context.voice_of(parts)
         self._replies[effect.reply_id] = production = ReplyProduction(
             effect.reply_id,
-            self.context.engines.voice,
-            self._voice_recovery.works,
+            voice,
+            self._recovery_of(voice).works,
             self.speaker,
             self.context.recorder.trace_of(effect.reply_id),
             self.context.settings.voice_timeout_s,
             on_event=self.context.on_event
             if reply_options.spoken
             else lambda event: self._show_text(effect.reply_id, event),
-            normalize_text=self.context.engines.normalize_text,
+            normalize_text=parts.normalize_text,
             answered_by=self.context.engines.model.name,
             spoken=reply_options.spoken,
             speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
-            fallback_notice="" if self._reports.fallback_reported else self.context.settings.fallback_notice,
-            language=self.context.settings.language,
+            fallback_notice="" if self._reports.fallback_reported else parts.settings.fallback_notice,
+            language=parts.settings.language,
             on_voice_wait=lambda: self._report_progress(production),
             ring=ring,
             error=_error_of_transcript(effect),
             # Taken now, because a commit that follows at once adds the user's message to the history.
-            messages=self._source.messages(effect, reply_options),
+            messages=self._source.messages(effect, reply_options, language),
             without_words=effect.without_words,
         )
         source = self._source.events(effect, reply_options, production)
@@ -208,6 +222,7 @@ class ReplyManager:
     def _speaking(self, production: ReplyProduction, commit: CommitTurn) -> None:
         """Writes the turn to the history and lets the reply play."""
         production.commit, reply_id = commit, commit.reply_id
+        self.context.commit_language(reply_id.turn)
         if commit.origin == "resumed":
             self.history.drop_unheard(self._unheard_rest[0])
         effects = self.context.engines.skill_effects
@@ -228,7 +243,13 @@ class ReplyManager:
         end_ms = None if commit.speech_end is None else ms_of_samples(commit.speech_end)
         self.context.on_event(
             UserTurnCommitted(
-                reply_id.turn, commit.text, commit.low_confidence, message, end_ms, commit.origin, lost=lost
+                reply_id.turn,
+                commit.text,
+                commit.low_confidence,
+                message,
+                end_ms,
+                commit.origin,
+                lost=lost,
             )
         )
         if commit.guessed:
@@ -345,7 +366,7 @@ class ReplyManager:
         """Makes the reply, and reports what went wrong after its commit."""
         await production.run(source)
         if production.voice_failed:
-            self._voice_recovery.restart()
+            self._recovery_of(production.voice).restart()
         await production.gate.wait()  # nothing may be shown before the turn is committed
         self._reports.report(production)
         self._report_error(production)
@@ -358,6 +379,14 @@ class ReplyManager:
         await production.play_failure()
         self._source.report_calls(production, options)
         self.handle(AllSent(production.reply_id))
+
+    def _recovery_of(self, voice: Voice) -> EngineRecovery:
+        """Returns what loads a voice again after a failure. Several languages have several voices."""
+        if (recovery := self._voice_recoveries.get(id(voice))) is None:
+            recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
+            recovery.tasks = self._tasks
+            self._voice_recoveries[id(voice)] = recovery
+        return recovery
 
     def _on_tool_wait(self, production: ReplyProduction, waited_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""

@@ -46,18 +46,18 @@ class ReplySource:
     delegated: DelegatedCalls
     _deliveries: dict[ReplyId, tuple[Delivery, ...]] = field(default_factory=dict)  # of replies not yet committed
 
-    def messages(self, effect: PrepareReply, options: ReplyOptions) -> tuple[Message, ...]:
-        """Returns the messages that the reply answers; none if its text is known."""
+    def messages(self, effect: PrepareReply, options: ReplyOptions, language: str = "") -> tuple[Message, ...]:
+        """Returns the messages that the reply answers, the last one in `language`; none if its text is known."""
         if effect.without_words or effect.text_is_reply:
             return ()
         continues, turn = effect.new_text != effect.text, effect.reply_id.turn
-        return options.messages(self.history, effect.new_text, continues=continues, turn=turn)
+        return options.messages(self.history, effect.new_text, continues=continues, turn=turn, language=language)
 
     def events(
         self, effect: PrepareReply, reply_options: ReplyOptions, production: ReplyProduction
     ) -> AsyncGenerator[ReplyEvent]:
         """Returns the events of the reply. Where markup is shown, the reply also reports its text."""
-        notes = block_notes(self.context.settings.language, shown=reply_options.markup)
+        notes = block_notes(production.language, shown=reply_options.markup)
         production.new_chunker = partial(Chunker, notes=notes)
         if not (reply_options.markup and reply_options.spoken):
             return self._events(effect, reply_options, production)
@@ -73,7 +73,7 @@ class ReplySource:
             busy_machine = self.context.recorder.busy_machine
             failed = RECOGNIZER_FAILED if busy_machine is None or busy_machine.load() is None else RECOGNIZER_LATE
             sentence = failed if effect.transcript_lost else UNRECOGNIZED
-            return literal_reply(failure_sentence(sentence, self.context.settings.language), by="apology")
+            return literal_reply(failure_sentence(sentence, production.language), by="apology")
         if production.ring is not None:
             return production.ring.events()
         if effect.text_is_reply:

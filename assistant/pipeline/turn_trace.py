@@ -187,6 +187,7 @@ class TurnTrace:
     answered_by: str = ""
     user_words: str = ""
     speaker: str = ""  # who spoke, as in the history
+    language: str = ""  # of the words, where the conversation follows the user's
     low_confidence: bool = False
     attempts: int = 0
     recheck_span: Span | None = None  # a second transcription that confirmed the words
@@ -285,6 +286,7 @@ class TurnTrace:
             turn_events=turn_events.entries,
             overlap_ms=None if self.overlap_s is None else self.overlap_s * 1000,
             speaker=without_name(self.speaker) if assistant_words is None else self.speaker,
+            language=self.language,
         )
 
     def _traced_spans(self, line: ConversationTimeline) -> list[TracedSpan]:

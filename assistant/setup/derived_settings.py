@@ -83,6 +83,7 @@ def needs(settings: Settings) -> list[Need]:
         elsewhere.add(estimator.models.name)
     needs = needed(
         language=settings.assistant.language,
+        stt_language=settings.assistant.language_of_models,
         stt_model=model_choice(settings).name,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,

@@ -19,7 +19,7 @@ from assistant.models.model_choice import AUTO, model_choice
 from assistant.models.needs import Need, at_hand, kind_of_recognizer, lacking_model
 from assistant.models.turn_cost import DecodeTime
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
-from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.engines import EngineChoice, Engines, LanguageParts
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.missing_engines import NoRecognizer, NoVoice
 from assistant.registry.voices import CLUSTER
@@ -27,6 +27,7 @@ from assistant.setup import build
 from assistant.setup.answering import answer_cache, services
 from assistant.setup.answering.language_model_loader import load_language_model
 from assistant.setup.cluster_engines import load_cluster_recognizer, load_cluster_voice
+from assistant.setup.conversation.language_parts import following, load_language_parts
 from assistant.setup.derived_settings import needs
 from assistant.setup.listening.end_of_turn_loader import load_end_of_turn_model
 from assistant.setup.listening.model_timing import measure_unmeasured
@@ -89,6 +90,7 @@ class EngineLoader:
     memory: "UserMemory | None" = None  # what is remembered across conversations
     _skills: "Skills | None" = None
     _voice: Voice | None = None
+    _languages: Mapping[str, LanguageParts] = field(default_factory=dict)  # of conversations that follow the user's
     _listening_sound: ListeningSound | None = None
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
@@ -124,7 +126,7 @@ class EngineLoader:
         """Returns the loaded engines of one conversation. The caller closes its recognizer. Raises EngineLoadError."""
         if self._skills is None:
             await self.open()
-        return self.around(await self._make_recognizer())
+        return self.around(following(await self._make_recognizer(), self.settings))
 
     async def _load_skills(self) -> "Skills":
         """Loads the skills' tables."""
@@ -137,20 +139,22 @@ class EngineLoader:
             )
         skills = build.skills()
         skills.services = services.service_skills(self.settings, self.environ)
-        await self.with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
+        for language in self.settings.assistant.languages or (self.settings.assistant.language,):
+            await self.with_timeout("skills", asyncio.to_thread(skills.load, language))
         return skills
 
     async def _open(self, skills: "Skills") -> None:
         """Loads the other shared engines."""
         try:
             self._voice = await self._make_voice() if self.speaks else NoVoice()
+            self._languages = await load_language_parts(self, self._voice)
             self._listening_sound = await load_listening_sound(self, self._voice)
             self._model = await load_language_model(self, skills, self._local_reason)
             await self._open_cache()
             await self._open_tools()
             self._end_of_turn_model = await load_end_of_turn_model(self, self._connection)
             self._speaker_service = await load_speaker_embedder(self)
-            await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
+            following(await self._make_recognizer(), self.settings)  # loads the shared model
         except BaseException:
             for opened in (skills, self):
                 await opened.aclose()
@@ -193,6 +197,7 @@ class EngineLoader:
             self._model,
             self._background_voice,
             self._speaker_service,
+            self._languages,
         )
 
     def voice_focus(self) -> "VoiceFocus | None":
@@ -228,7 +233,8 @@ class EngineLoader:
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
         recognizers = (self.shared_recognizer, self.recognizer_models)
-        for engine in (self._voice, self._model, self._tools, *recognizers, self._cache, self._skills):
+        voices = (self._voice, *(parts.voice for parts in self._languages.values()))
+        for engine in (*voices, self._model, self._tools, *recognizers, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
         if self._speaker_service is not None:
@@ -286,8 +292,11 @@ class EngineLoader:
 
     def _is_known_sentence(self, text: str) -> bool:
         """Returns whether the text is a complete sentence that a skill understands, whichever model answers it."""
-        match = None if self._skills is None else self._skills.match(text, self.settings.assistant.language)
-        return match is not None and not match.open_ended
+        if self._skills is None:
+            return False
+        languages = self.settings.assistant.languages or (self.settings.assistant.language,)
+        matches = (self._skills.match(text, language) for language in languages)
+        return any(match is not None and not match.open_ended for match in matches)
 
     # ---- speech to text ----
 
@@ -353,7 +362,7 @@ class EngineLoader:
         if shared is in_use:
             return None
         await self.with_timeout(shared.name, shared.load())
-        return shared.transcriber(), choice.why
+        return following(shared.transcriber(), self.settings), choice.why
 
     async def follow_turns(self) -> None:
         """Changes to another model for later conversations, if the turns so far have shown its cost."""

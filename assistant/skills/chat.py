@@ -124,11 +124,15 @@ class SkillQuery:
         answer = self.answer(messages)
         if answer is None:
             return None
-        language = base_language(self.language) or "en"
+        language = base_language(self._language_of(messages)) or "en"
         remembered = Remember(
             answer.question, answer.question_text, answer.text, answer.subjects, answer.refuses, language=language
         )
         return joined_effect(answer.effect, remembered)
+
+    def _language_of(self, messages: Sequence[Message]) -> str:
+        """Returns the language of the last words of the user; the conversation's one if it is not known."""
+        return next((message.language for message in reversed(messages) if message.language), self.language)
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         last_reply = _last_content(messages, "assistant")
@@ -136,7 +140,7 @@ class SkillQuery:
         return SkillContext(
             self._now(),
             last_reply,
-            self.language,
+            self._language_of(messages),
             running,
             self._rng,
             at_home,
@@ -169,7 +173,7 @@ class SkillsChat(SkillQuery):
         """Yields the skill's answer, or the sentence that there is no language model. Raises LlmBroken."""
         answer = self.answer(messages)
         if answer is not None:
-            for event in _spoken_events(await looked_up(answer), self.language):
+            for event in _spoken_events(await looked_up(answer), self._language_of(messages)):
                 yield event
 
     async def aclose(self) -> None:
@@ -233,7 +237,7 @@ class SkillsFirst(SkillQuery):
             yield AnsweringEndpoint(self.name)
             answer = await looked_up(answer)
             self._unseen = (*messages, Message("assistant", answer.text))
-            for spoken in _spoken_events(answer, self.language):
+            for spoken in _spoken_events(answer, self._language_of(messages)):
                 yield spoken
             return
         named = False

@@ -116,6 +116,8 @@ def _item_to_json(item: PlainItem) -> dict[str, object]:
             known: dict[str, object] = {"continues": True} if item.continues else {}
             if item.speaker:
                 known["speaker"] = item.speaker
+            if item.language:
+                known["language"] = item.language
             return {"said": item.text, "id": item.id, "spoken": item.spoken, **known}
         case AssistantMessage():
             non_default: dict[str, object] = {} if item.complete else {"complete": False}
@@ -165,7 +167,9 @@ def _item(fields: object) -> Item:
         case "said":
             continues = _flag(fields, "continues", default=False)
             speaker = _text(fields, "speaker") if "speaker" in fields else ""
-            return UserMessage(item, _text(fields, kind), _flag(fields, "spoken"), continues, speaker=speaker)
+            language = _text(fields, "language") if "language" in fields else ""
+            spoken = _flag(fields, "spoken")
+            return UserMessage(item, _text(fields, kind), spoken, continues, speaker=speaker, language=language)
         case "answered":
             used = fields.get("used", [])
             if not isinstance(used, list):

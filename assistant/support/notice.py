@@ -41,6 +41,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
             'this sounded like {name}, but assistant.language is "{configured}": '
             "to speak {name}, start with --set assistant.language={language}"
         ),
+        "no_voice_of_language": "no voice speaks {name}, so {voice} speaks it: {reason}",
         "improbable_words": "these words are improbable; if this was not {name}, start with {command}{fetch}",
         "entries_damaged": (
             'damaged entries of {file}: {count}, moved into its table "damaged". Set these timers or alarms again; '

@@ -183,6 +183,9 @@ class TurnRecord:
         "who spoke: S1, S2, … in the order of the conversation, or `enrolled`; the name of an enrolled voice only with "
         "`trace.words = true`; absent if it is unknown",
     ] = ""
+    language: Annotated[
+        str, "language of the words, where the conversation follows the user's; absent in any other conversation"
+    ] = ""
     tracing: Annotated[
         dict[str, str],
         "names that the client gave in `session.tracing`: workflow_name, group_id, metadata (JSON); absent without any",
@@ -210,7 +213,7 @@ class TurnRecord:
         return json.dumps(_plain(content), separators=(",", ":"))
 
 
-_ABSENT = frozenset({"speaker", "tracing"})
+_ABSENT = frozenset({"language", "speaker", "tracing"})
 """Fields that are absent without a value."""
 
 _NUMBERED = re.compile(r"S\d+")

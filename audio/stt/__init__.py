@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # declarations of engines import this at every start, without numpy
+    from audio.languages.conversation_language import ConversationLanguage
     from audio.units import Pcm, Samples
 
 MAX_TURN_S = 60.0
@@ -65,6 +66,7 @@ class Transcript:
             UNKNOWN_LANGUAGE if it cannot be determined; "" otherwise.
         guess: All words, if `text` lacks some that the engine takes for noise; else "". Use them only where the VAD is
             certain of speech.
+        language: Code of the language of the words, from a recognizer that follows several; else "".
     """
 
     segment: SegmentId
@@ -75,6 +77,7 @@ class Transcript:
     is_draft: bool = False
     other_language: str = ""
     guess: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,18 @@ class LanguageDetector(Protocol):
     @property
     def other_language(self) -> str:
         """Code of the language in which the user seems to speak; "" for none. Known shortly after a transcript."""
+        ...
+
+
+@runtime_checkable
+class LanguageFollower(Protocol):
+    """A recognizer that can recognize each utterance of a conversation in its own language."""
+
+    def follow_languages(self, languages: "ConversationLanguage") -> bool:
+        """Follows the language of each utterance from the next segment on. Returns False if its model knows only one.
+
+        Its transcripts then name their language. A turn in another language is the state for the next ones.
+        """
         ...
 
 

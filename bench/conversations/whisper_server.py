@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+from audio.languages.conversation_language import ConversationLanguage
 from audio.stt import FirstWord
 from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.units import Pcm
@@ -44,6 +45,7 @@ class ScriptedWhisper(LoadedWhisper):
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
+        languages: ConversationLanguage | None = None,
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
         decoded = super().decode(

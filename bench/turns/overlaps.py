@@ -48,6 +48,7 @@ from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.words.addressee import reason_to_ignore
 from assistant.turns.words.backchannel import ignorable_probability, plain_words
 from audio.frame import Frame
+from audio.languages.conversation_language import ConversationLanguage
 from audio.stt import RecognitionStream, Transcript
 from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
@@ -139,6 +140,7 @@ class CachedWhisper(LoadedWhisper):
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
+        languages: ConversationLanguage | None = None,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. A decode is never aborted, because it takes no time."""
         if self.folder is None:

@@ -120,8 +120,8 @@ class CachedChat:
             return "tool required"
         if any(message.images for message in messages):
             return "image"
-        if messages[-1].speaker:
-            return "several speakers"
+        if messages[-1].speaker or messages[-1].language not in {"", self._cache.language}:
+            return "several speakers" if messages[-1].speaker else "another language"
         if any(message.role == "tool" or message.calls for message in messages):
             return "conversation has context"
         before = [message for message in messages[:-1] if message.role != "system"]

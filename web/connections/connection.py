@@ -315,7 +315,8 @@ class Connections(Conversations):
         settings, engines = engine_loader.settings, tuple(engine_loader.chosen)
         choices = self.engine_pool.choices
         offer = session_offer(settings, engine_loader.chosen, choices.options(), choices.default_voice)
-        return Service(self.version, model, transcriber, settings.assistant.language, engines, resume_token, offer)
+        language, languages = settings.assistant.language, settings.assistant.languages
+        return Service(self.version, model, transcriber, language, engines, resume_token, offer, languages)
 
     def _expires_at_s(self) -> int:
         """Returns the expiry time of a connection that begins now, in seconds since 1970."""

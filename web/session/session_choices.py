@@ -156,6 +156,7 @@ class SessionChoices:
         before = session.context.settings
         settings = replace(session_settings(chosen.settings), greeting=before.greeting, in_call=before.in_call)
         session.context.settings = settings
+        session.context.languages.reset()
         names = {"stt": engines.recognizer.name, "llm": engines.model.name, "tts": engines.voice.name}
         why = {"stt_model": chosen.why_model} if chosen.why_model else {}
         others = {stage: name for stage, name in session.recorder.engines.items() if stage != "stt_model"}

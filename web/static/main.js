@@ -15,7 +15,7 @@ import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
 import { WebRtcConnection } from "./session/webrtc-connection.js";
 import { SettingsPanel } from "./settings/settings-panel.js";
-import { fillTexts, text } from "./texts/texts.js";
+import { capitalized, fillTexts, text } from "./texts/texts.js";
 import { ListCard } from "./lists/list-card.js";
 import { TimerCard } from "./timers/timer-card.js";
 import { TurnLog } from "./timing/turn-log.js";
@@ -256,8 +256,10 @@ class Page {
       }
       this._drawEngines(repartee?.engines);
       this._wake.offer(repartee?.wake_words ?? []);
-      for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
+      const follows = repartee?.languages?.length > 1;
+      this._spokenLanguage((follows && session.spokenLanguage) || (repartee?.language ?? ""), follows);
     });
+    on("spoken-language", (code) => this._spokenLanguage(code, true));
     on("timers", (timers) => this._timerCard.show(timers));
     on("lists", (lists) => this._listCard.show(lists));
     on("notice", (text) => this._notices.note(text));
@@ -267,6 +269,14 @@ class Page {
     on("ended", () => this._stop());
     on("input-level", ({ level }) => this._addInputLevel(level));
     on("output-level", ({ level }) => this._replyLevel.addLevel(level));
+  }
+
+  /** @param {string} code of the conversation's language @param {boolean} follows whether it is that of the user's last words */
+  _spokenLanguage(code, follows) {
+    for (const id of ["transcript", "text-input"]) byId(id).lang = code;
+    this._transcript.language = follows ? code : "";
+    byId("spoken-language").hidden = !follows;
+    byId("spoken-language").textContent = follows ? capitalized(this._settings.nameOf(code)) : "";
   }
 
   /** Draws the engines, and again with the settings of a server that may have been restarted. */

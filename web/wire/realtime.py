@@ -14,6 +14,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    LanguageChanged,
     ListsChanged,
     MarkupWritten,
     McpApprovalRequested,
@@ -352,7 +353,7 @@ class Realtime:
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
             case Problem():
                 self._tell_notice(event)
-            case TimersChanged() | ListsChanged() | WakeWordHeard():
+            case TimersChanged() | ListsChanged() | WakeWordHeard() | LanguageChanged():
                 self._tell_extra(event)
             case _:
                 assert_never(event)
@@ -367,10 +368,12 @@ class Realtime:
             told["language"] = problem.language
         self._tell_extension("repartee.notice", told)
 
-    def _tell_extra(self, event: TimersChanged | ListsChanged | WakeWordHeard) -> None:
-        """Tells what the user has set, has on lists, or has called."""
+    def _tell_extra(self, event: TimersChanged | ListsChanged | WakeWordHeard | LanguageChanged) -> None:
+        """Tells what the user has set, has on lists, or has called, and the language of the conversation."""
         if isinstance(event, WakeWordHeard):
             self._tell_extension("repartee.wake_word", {"word": event.word, "at_ms": round(event.at_ms, 1)})
+        elif isinstance(event, LanguageChanged):
+            self._tell_extension("repartee.language", {"language": event.language, "voice": event.voice})
         elif isinstance(event, ListsChanged):
             self._tell_extension("repartee.lists", {"lists": list_objects(event.items)})
         else:

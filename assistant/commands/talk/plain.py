@@ -18,6 +18,7 @@ from assistant.commands.talk.resumed import Resumed
 from assistant.commands.talk.text import printable
 from assistant.events import (
     ChunkSpoken,
+    LanguageChanged,
     ListsChanged,
     MarkupWritten,
     Problem,
@@ -31,6 +32,7 @@ from assistant.events import (
 )
 from assistant.history.items import UserMessage
 from assistant.history.shown_speakers import ShownSpeakers
+from assistant.models.language_hint import NAMES
 from assistant.skills.lists.items import ListItem, titled_lists
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.support.console import write_error
@@ -165,6 +167,8 @@ class TalkPlain:
                 self._print("repartee", "(interrupted)")
             case TurnFinished():
                 self._finished(event.record)
+            case LanguageChanged():
+                self._print("language", f"{NAMES.get(event.language, event.language)}, spoken by {event.voice}")
             case TimersChanged():
                 self._show_rings(event.timers)
             case ListsChanged():

@@ -14,6 +14,7 @@ from assistant.commands.talk.words import HighlightedWord, ReplyWords
 from assistant.events import (
     ChunkSpoken,
     InterimWords,
+    LanguageChanged,
     MarkupWritten,
     Problem,
     ReplySent,
@@ -27,6 +28,7 @@ from assistant.events import (
     WordsTimed,
 )
 from assistant.history.shown_speakers import ShownSpeakers
+from assistant.models.language_hint import NAMES
 from assistant.trace.latency_summary import LatencySummary, TurnLatency, latency_summary
 from assistant.trace.record import FAILED, TurnRecord
 from assistant.turns.events import ReplyId
@@ -105,6 +107,7 @@ class View:
         self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
         self._typed: deque[str] = deque(maxlen=MAX_TYPED)  # shown texts whose turns are not committed yet
         self._speakers = ShownSpeakers()
+        self._new_language = ""  # of the turn that is about to be committed, if the one before was in another
         self._reply_id: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
@@ -134,6 +137,8 @@ class View:
                 self._finish(event.record, time_text)
             case Problem():
                 self._trouble(event.text, time_text)
+            case LanguageChanged():
+                self._new_language = NAMES.get(event.language, event.language)
             case _:
                 pass  # without effect on the screen
 
@@ -201,7 +206,8 @@ class View:
                 self._remove_speech()
             return
         state = "roughly" if event.low_confidence else "" if event.answered else "not answered"
-        mark = ", ".join(filter(None, (self._speakers.shown(event.speaker), state)))
+        mark = ", ".join(filter(None, (self._speakers.shown(event.speaker), self._new_language, state)))
+        self._new_language = ""
         if self._last_turn is not None and self._last_turn[0] == event.turn:
             # The user continued: these words are the whole turn.
             self._remove(self._last_turn[1])

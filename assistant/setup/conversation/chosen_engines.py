@@ -259,7 +259,8 @@ class EngineChoices:
         if self._skills is None:
             self._skills = build.skills()
             self._skills.services = service_skills(self.loader.settings, self.loader.environ, with_services=False)
-        await asyncio.to_thread(self._skills.load, language)
+        for known in (language, *self.loader.settings.assistant.languages):
+            await asyncio.to_thread(self._skills.load, known)
         return self._skills
 
     async def _recognizer_in(self, language: str, settings: Settings) -> Recognizer:

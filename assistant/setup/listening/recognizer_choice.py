@@ -48,7 +48,7 @@ def model_need(engine: RecognizerEngine, settings: Settings) -> Need | None:
     """Returns the model of a declared recognizer, whether the settings select it or not; None if it needs none."""
     if engine.models is None:
         return None
-    language, model = settings.assistant.language, settings.stt.model
+    language, model = settings.assistant.language_of_models, settings.stt.model
     if engine.measured is not None:
         name = model_choice(settings).name
     elif model == AUTO or settings.stt.engine not in {AUTO, engine.name}:

@@ -103,7 +103,7 @@ class RecognizerModels:
 
     def _decide(self, line: Line) -> ModelChoice:
         choice = model_choice(self.settings, self._measured, line)
-        names = candidates(self.settings.assistant.language)
+        names = candidates(self.settings.assistant.language_of_models)
         if self.settings.stt.model == AUTO and len(names) > 1:
             keep_choice(self.settings, names, line, choice.name)
         return choice

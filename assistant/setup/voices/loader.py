@@ -7,6 +7,7 @@ from assistant.setup.loading import Loading, close_engine, now_s
 from assistant.setup.providers import voice_provider
 from assistant.setup.voices.choice import VoiceCandidate, voice_candidates
 from assistant.setup.voices.factory import make_voice
+from assistant.setup.voices.language_voices import voice_settings
 from audio.errors import EngineLoadError
 from audio.execution_provider import ProviderUnavailableError, ProviderUser, fallback_of
 from audio.tts import Voice
@@ -23,7 +24,8 @@ async def load_voice(loading: Loading) -> Voice:
     """
     is_auto = loading.settings.tts.engine == AUTO
     first, problem = "", ""  # of the preferred engine
-    for candidate in voice_candidates(loading.settings):
+    own = loading.settings.assistant.language.partition("-")[0]
+    for candidate in voice_candidates(voice_settings(loading.settings, own)):
         first = first or candidate.engine.name
         error = EngineLoadError(f"{candidate.lacking}.")
         if not candidate.lacking:

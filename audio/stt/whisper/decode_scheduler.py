@@ -12,6 +12,7 @@ from audio.degradation import Degradation
 from audio.engine_lateness import EngineLateness
 from audio.errors import LateError, SttError
 from audio.hang_detection import STEP_S, HangDetector
+from audio.languages.conversation_language import ConversationLanguage
 from audio.queue_wait import QueueWait
 from audio.stt.whisper.model import Decoded
 from audio.stt.whisper.recent_tokens import RecentTokens
@@ -62,12 +63,14 @@ class Decode:
         until: The sample after its last one.
         kind: The reason.
         pcm: Its audio, shape (n,). Never modified.
+        languages: The languages that it may be in; None: only the conversation's.
     """
 
     start: int
     until: int
     kind: Kind
     pcm: Pcm
+    languages: ConversationLanguage | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +87,7 @@ class ConversationShare:
         prompt: Text before the words, see `PromptedRecognizer`.
         language_checks: How many more transcripts are checked for another language. None once one was in `language`.
         other_language: Code of the language in which the user seems to speak instead; "" for none.
+        languages: The languages of a conversation that changes between several; None: it has one.
     """
 
     language: str | None
@@ -94,6 +98,13 @@ class ConversationShare:
     prompt: str = ""
     language_checks: int = LANGUAGE_CHECKS
     other_language: str = ""
+    languages: ConversationLanguage | None = None
+
+    def turn_ended(self, language: str) -> None:
+        """Notes the language of a turn of the user, which is the likeliest one of the next turn."""
+        if self.languages is not None and language:
+            self.languages = self.languages.after_turn(language)
+            self.language = self.languages.current
 
 
 class DecodeClient(Protocol):
@@ -398,7 +409,7 @@ class DecodeScheduler:
         Fluent words can be a translation: "Wir testen das" decoded as English is "We test that".
         """
         encoded = decoded.encoded
-        if encoded is None or share.background or share.language_checks <= 0:
+        if encoded is None or share.background or share.language_checks <= 0 or share.languages is not None:
             return
         share.language_checks -= 1
 
@@ -474,6 +485,7 @@ def _result(
         with_tokens=with_tokens,
         with_times=share.tokens.timed,
         prompt=prompt,
+        languages=decode.languages,
     )
 
 

@@ -6,6 +6,7 @@ only as much as there is audio (docs/lab/stt.md). Everything here blocks: it run
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
+from audio.languages.conversation_language import ConversationLanguage
 from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation, TokenProbability
 from audio.stt.whisper.catalogue import lacking
 from audio.stt.whisper.encoder_window import WINDOW_S, encoder_frames, first_word_frames
@@ -136,6 +138,7 @@ class Decoded:
         first_word: The result of `LoadedWhisper.first_word`, which has no text.
         tokens: The tokens of the text, if they were requested and the text was not changed.
         guess: The words if `text` is "" because they were taken for noise, without phrases that are often hallucinated.
+        sure_of_current: Whether the sound is certainly in the language of the turn before; see `ConversationLanguage`.
         encoded: The encoder's output of a long segment whose language may be checked; see `detect_language`. Of a model
             on a cluster: the segment itself.
     """
@@ -151,6 +154,7 @@ class Decoded:
     tokens: tuple[TokenProbability, ...] = ()
     encoded: "ctranslate2.StorageView | None" = field(default=None, compare=False, repr=False)
     guess: str = ""
+    sure_of_current: bool = False
 
 
 class LoadedWhisper:
@@ -219,6 +223,7 @@ class LoadedWhisper:
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
+        languages: ConversationLanguage | None = None,
     ) -> Decoded | None:
         """Decodes audio of at most 30 s. Returns None if the result became unwanted during the decode.
 
@@ -231,13 +236,15 @@ class LoadedWhisper:
             with_tokens: Whether to return the probabilities of the tokens, which take about a tenth longer.
             with_times: Whether they have the times of their words, which take another pass of the decoder.
             prompt: Text of this conversation before the words, as if it had been said before; "": none.
+            languages: The languages that the words may be in; None: only `language`.
         """
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
         encoded = self.encode(features, frames)
         if not is_wanted():
             return None
-        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens, prompt)
+        generate = partial(self.generate, samples=len(pcm), with_tokens=with_tokens, prompt=prompt)
+        evidence, spoken, probability = self._decode_once(encoded, language, languages, generate)
         in_full: ctranslate2.StorageView | None = None
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
         reason, lowest = failed_check(evidence), evidence.log_probability
@@ -254,7 +261,7 @@ class LoadedWhisper:
                 return None
             frames = encoder_frames(len(pcm), "full")
             encoded_in_full = self.encode(features, frames)
-            second, *rest = self._decode_once(encoded_in_full, language, len(pcm), with_tokens, prompt)
+            second, *rest = self._decode_once(encoded_in_full, language, languages, generate)
             lowest = min(lowest, second.log_probability)
             confirmed_loop = is_confirmed_loop(evidence, second)
             if not failed_check(second) or second.log_probability > evidence.log_probability:
@@ -269,11 +276,13 @@ class LoadedWhisper:
         improbable = reason not in {"", "no speech"} or (not text and bool(evidence.text) and not reason)
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
-            other = self._other_language(language, encoded, lowest)
+            other = self._other_language(spoken, encoded, lowest)
+            other = "" if languages is not None and other in languages.candidates else other
         tokens = evidence.tokens if text == evidence.text else ()
         if with_times and tokens:
             tokens = self._timed(tokens, spoken, encoded if in_full is None else in_full, len(pcm))
-        long = self.multilingual and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ
+        is_one = language is not None and languages is None
+        long = self.multilingual and is_one and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ
         kept = encoded if long and text and not improbable else None
         return Decoded(
             text,
@@ -286,6 +295,7 @@ class LoadedWhisper:
             tokens=tokens,
             encoded=kept,
             guess=without_loop(evidence.text) if guessed and plain(evidence.text) else "",
+            sure_of_current=languages is not None and spoken == languages.current and probability == 1.0,
         )
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:
@@ -386,20 +396,38 @@ class LoadedWhisper:
         return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
 
     def _decode_once(
-        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int, with_tokens: bool, prompt: str
+        self,
+        encoded: "ctranslate2.StorageView",
+        language: str | None,
+        languages: ConversationLanguage | None,
+        generate: Callable[["ctranslate2.StorageView", str], DecodeResult],
     ) -> tuple[DecodeResult, str, float]:
-        probability = 1.0
-        if language is None:
-            language, probability = self.detect_language(encoded)
-        result = self.generate(encoded, language, samples, with_tokens=with_tokens, prompt=prompt)
-        return result, language, probability
+        """Decodes in `language`, or in the one that is detected. Returns the language, and its probability.
+
+        With `languages`, the probability is 1 only if the sound is certainly in the language of the turn before.
+        """
+        if languages is None and language is not None:
+            return generate(encoded, language), language, 1.0
+        probabilities = self.language_probabilities(encoded)
+        if languages is None:
+            language = next(iter(probabilities))
+            return generate(encoded, language), language, probabilities[language]
+        if (other := languages.possible(probabilities)) != languages.current:
+            result = generate(encoded, other)
+            if languages.changes(other, probabilities, result.text, result.log_probability):
+                return result, other, 0.0
+        return generate(encoded, languages.current), languages.current, float(languages.is_sure(probabilities))
+
+    def language_probabilities(self, encoded: "ctranslate2.StorageView") -> dict[str, float]:
+        """Returns the probability of each language. Costs one step of the decoder."""
+        if not self.multilingual:
+            return {"en": 1.0}
+        [likeliest] = self._model.model.detect_language(encoded)
+        return {token.strip("<|>"): float(probability) for token, probability in likeliest}
 
     def detect_language(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
         """Returns the likeliest language and its probability. Costs one step of the decoder."""
-        if not self.multilingual:
-            return "en", 1.0
-        token, probability = self._model.model.detect_language(encoded)[0][0]
-        return token.strip("<|>"), probability
+        return next(iter(self.language_probabilities(encoded).items()))
 
     def language_of(self, pcm: Pcm) -> tuple[str, float]:
         """Returns the likeliest language of a segment and its probability; see `detect_language`."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from audio.languages.conversation_language import ConversationLanguage
 from audio.stt.whisper.model import Decoded
 from audio.units import Pcm
 
@@ -32,6 +33,7 @@ class SegmentDecoder(Protocol):
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
+        languages: ConversationLanguage | None = None,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`."""
         ...

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from audio.engine_lateness import EngineLateness
 from audio.errors import EngineLoadError, SttError
+from audio.languages.conversation_language import ConversationLanguage
 from audio.queue_wait import QueueWait
 from audio.restart_backoff import RestartBackoff
 from audio.stt import SegmentId, TokenProbability, Transcript
@@ -50,6 +51,8 @@ class SharedWhisper:
     """
 
     name = NAME
+    detects_languages = True
+    """Whether its decodes may choose among several languages."""
 
     def __init__(self, settings: WhisperSettings, lateness: EngineLateness | None = None) -> None:
         """Creates it without loading the model.
@@ -208,12 +211,15 @@ class SharedWhisperRecognizer:
         self._shared = shared
         self._share = share
         self._language = share.language
+        self._languages: ConversationLanguage | None = None  # at the beginning of the conversation
         self._stream: WhisperStream | None = None
 
     @property
     def detail(self) -> str:
         """Details of the model, and the conversation's language."""
         language = self._share.language or "language not yet detected"
+        if self._share.languages is not None:
+            language = " or ".join(self._share.languages.candidates)
         shared = self._shared.detail
         return f"{shared}, {language}" if self._shared.works else shared
 
@@ -263,9 +269,18 @@ class SharedWhisperRecognizer:
         """See `LanguageDetector`."""
         return self._share.other_language
 
+    def follow_languages(self, languages: ConversationLanguage) -> bool:
+        """See `LanguageFollower`."""
+        if not (self._shared.multilingual and self._shared.detects_languages):
+            return False
+        self._languages = self._share.languages = languages
+        self._language = self._share.language = languages.current
+        return True
+
     def reset(self) -> bool:
         """See `Recognizer.reset`. A language set to automatic is detected again."""
         self._drop()
+        self._share.languages = self._languages
         self._share.language_checks, self._share.other_language = LANGUAGE_CHECKS, ""
         self._share.language = self._language
         return self._shared.works

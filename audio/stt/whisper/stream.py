@@ -139,6 +139,8 @@ class WhisperStream:
         self._dip: int | None = None  # position of the last drop of the speech probability
         self._started_until = 0  # end of the last started decode
         self._final_started_until = 0  # end of the last started decode that may be final
+        self._sure_until = 0  # up to here the sound is certainly in the language of the turn before
+        self._language = ""  # of the last transcript, if the conversation has several
         self._agreement = Agreement()
         self._agreed_until = 0
         self._last_interim = ""
@@ -225,7 +227,9 @@ class WhisperStream:
                 self._first_word = None
 
     def close(self) -> None:
-        """Ends the segment. Pending requests are still answered."""
+        """Ends the segment. Pending requests are still answered. Its language is that of the turn."""
+        if self._open:
+            self.share.turn_ended(self._language)
         self._open = False
 
     def cancel(self) -> None:
@@ -320,7 +324,10 @@ class WhisperStream:
             self._started_until = self._fed
             if kind not in EARLY:
                 self._final_started_until = self._fed
-        return Decode(self._window, self._window + len(sound), kind, sound)
+        languages, until = self.share.languages, self._window + len(sound)
+        if languages is not None and not languages.may_differ(until, self._sure_until):
+            languages = None
+        return Decode(self._window, until, kind, sound, languages)
 
     def on_decoded(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Processes the result of a decode."""
@@ -328,6 +335,8 @@ class WhisperStream:
             self._answer_first_word(decoded.first_word)
             return
         self.share.took_s = took_s
+        if decoded.sure_of_current:
+            self._sure_until = max(self._sure_until, decode.until)
         if decode.start != self._window:
             return  # an interim decode whose beginning was settled meanwhile
         good = not decoded.was_aborted
@@ -392,8 +401,9 @@ class WhisperStream:
                 self.share.tokens.add_transcript(self.segment, decoded.tokens)
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
                 words = self._transcript(
-                    max(until, request.requested_until), decoded.text, low_confidence=low_confidence
+                    max(until, request.requested_until), decoded.text, low_confidence=low_confidence, decoded=decoded
                 )
+                self._language = words.language or self._language
                 request.answer.set_result(
                     replace(
                         words,
@@ -404,7 +414,7 @@ class WhisperStream:
                 )
             elif (result := self._draft_result(request)) is not None:
                 until, decoded = result
-                words = self._transcript(until, decoded.text, low_confidence=False)
+                words = self._transcript(until, decoded.text, low_confidence=False, decoded=decoded)
                 request.answer.set_result(replace(words, is_draft=True))
                 self._draft_ticket = request.ticket
 
@@ -428,7 +438,8 @@ class WhisperStream:
     def _report_interim(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until
         low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
-        words = self._transcript(until, self._agreement.update(decoded.text), low_confidence=low_confidence)
+        stable = self._agreement.update(decoded.text)
+        words = self._transcript(until, stable, low_confidence=low_confidence, decoded=decoded)
         if self._open and words.text != self._last_interim:
             self._last_interim = words.text
             self._on_interim(words)
@@ -438,12 +449,14 @@ class WhisperStream:
         usable = decoded.text and not decoded.failed_check and not self._settled_low_confidence
         if not usable or not self._open or self._requests or self._scheduler.has_several_clients:
             return
-        words = self._transcript(decode.until, decoded.text, low_confidence=False)
+        words = self._transcript(decode.until, decoded.text, low_confidence=False, decoded=decoded)
         self._on_interim(replace(words, punctuation=decoded.punctuation, is_draft=True))
 
-    def _transcript(self, until: int, text: str, *, low_confidence: bool) -> Transcript:
+    def _transcript(self, until: int, text: str, *, low_confidence: bool, decoded: Decoded | None = None) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)
-        return Transcript(self.segment, Samples(self.segment + until), whole, low_confidence)
+        known = decoded is not None and bool(text) and self.share.languages is not None
+        language = decoded.language if decoded is not None and known else ""
+        return Transcript(self.segment, Samples(self.segment + until), whole, low_confidence, language=language)
 
     def _guess(self, newest: str, text: str) -> str:
         """Returns all words, also words that were taken for noise; "" if there are none of these."""

@@ -111,7 +111,7 @@ def test_commented_endpoints_work_when_uncommented() -> None:
 
 def test_every_key_is_described() -> None:
     fields = [f"{s}.{field.name}" for s in SECTIONS for field in dataclasses.fields(DEFAULTS.section(s))]
-    every = [*KEYS, "llm.endpoints", "tools.servers"]
+    every = [*KEYS, "assistant.languages", "llm.endpoints", "tools.servers"]
     assert every == sorted(fields, key=every.index)
     for dotted, key in KEYS.items():
         assert key.about.text.endswith("."), dotted
@@ -393,7 +393,8 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         "number for a boolean": ("[trace]\nwords = 1", "given.toml:2: trace.words = 1: must be true or false"),
         "language name instead of code": (
             '[assistant]\nlanguage = "English"',
-            'given.toml:2: assistant.language = "English": must be a language code such as en or de',
+            'given.toml:2: assistant.language = "English": must be a language code such as en or de, a list such as '
+            '["en", "de"], or auto',
         ),
         "misspelled key": (
             "[turn]\nhangover = 300",

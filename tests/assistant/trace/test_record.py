@@ -26,7 +26,7 @@ def record() -> TurnRecord:
 
 
 def test_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
-    line = replace(record, speaker="S1", tracing={"workflow_name": "support"}).to_json()
+    line = replace(record, speaker="S1", language="de", tracing={"workflow_name": "support"}).to_json()
     assert "\n" not in line
     read = json.loads(line)
     assert list(read) == list(TurnRecord.__dataclass_fields__)

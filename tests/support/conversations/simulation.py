@@ -5,7 +5,7 @@ sound (loud or silent frames), the VAD, the transcripts, the LLM's tokens and th
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ from assistant.events import ChunkSpoken, Problem, SessionEvent
 from assistant.history.history import History
 from assistant.history.items import Item
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
-from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.engines import Engines, LanguageParts, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
@@ -52,11 +52,12 @@ WORD_MS = 200
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """The user speaks from `start_ms` to `end_ms`; `words` is the transcript."""
+    """The user speaks from `start_ms` to `end_ms`; `words` is the transcript, in a `language` that is recognized."""
 
     start_ms: int
     end_ms: int
     words: str
+    language: str = ""
 
 
 DELAY_STEP_MS = 500
@@ -209,7 +210,14 @@ class ScriptedStream:
         low_confidence, other = early and engine.early_low_confidence, engine.other_language
         text, guess = ("", text) if engine.takes_for_noise else (text, "")
         at = Samples(self.segment + self.fed_samples)
-        return Transcript(self.segment, at, text, low_confidence, other_language=other, guess=guess)
+        language = self.language if text else ""
+        return Transcript(self.segment, at, text, low_confidence, other_language=other, guess=guess, language=language)
+
+    @property
+    def language(self) -> str:
+        begin_ms, end_ms = ms_of_samples(self.segment), ms_of_samples(self.segment + self.fed_samples)
+        spoken = [part for part in self.recognizer.utterances if begin_ms <= part.start_ms < end_ms]
+        return spoken[-1].language if spoken else ""
 
     async def first_word(self) -> FirstWord | None:
         await asyncio.sleep(self.recognizer.first_word_ms / 1000)
@@ -432,6 +440,7 @@ class Simulation:
     summarizer: ChatModel | None = None
     focus: VoiceFocus | None = None
     speaker_embedder: EmbeddingSource | None = None
+    languages: Mapping[str, LanguageParts] = field(default_factory=dict)
     late_ms: Sequence[int] = (0,)
     new_speaker: Callable[[Callable[[float, Pcm], None]], WavSpeaker] | None = None  # None: WavSpeaker
     microphone: ScriptedMicrophone = field(init=False)
@@ -504,6 +513,7 @@ class Simulation:
                 on_answer_heard=self.on_answer_heard,
                 summarizer=self.summarizer,
                 speaker_embedder=self.speaker_embedder,
+                languages=self.languages,
             ),
             TurnTaking(self.turns),
             conversation,

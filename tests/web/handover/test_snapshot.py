@@ -54,6 +54,7 @@ FIELDS_OF_VERSION = {
     8: "f20dc269fda9eec8",
     9: "5e5ff3f405f104e5",
     10: "40f406a9855161f6",
+    11: "4cfae5f5c1dea51d",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 
@@ -67,7 +68,7 @@ def item(number: int) -> ItemId:
 CALL = FunctionCall("call_1", "look_up", '{"what": 1}', CallExtra("near", '{"signature": "x"}'))
 ITEMS: tuple[Item, ...] = (
     SystemMessage(item(1), "Speak English."),
-    UserMessage(item(2), "half a pair \ud83d", spoken=True, continues=True, speaker="S2"),
+    UserMessage(item(2), "half a pair \ud83d", spoken=True, continues=True, speaker="S2", language="de"),
     UserMessage.of_parts(item(3), (TextPart("look"), SoundPart(None), Image("image/png", "AAAA", 1, 2))),
     AssistantMessage(item(4), "Ten.", complete=False, tool_uses=(ToolUse(CALL, "10", 3, 1, 2),), markup="**Ten.**"),
     FunctionCallItem(item(5), "call_2", "close", "{}"),

@@ -7,10 +7,11 @@ of the server is reported once per type, and the conversation continues.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from assistant.events import (
     InterimWords,
+    LanguageChanged,
     ListsChanged,
     Problem,
     SpeechDiscarded,
@@ -207,7 +208,7 @@ class RemoteConversation:
         words = " ".join(str(part.get("text") or part.get("transcript") or "") for part in parts).strip()
         if words:
             spoken = any(part.get("type") == "input_audio" for part in parts)
-            message = UserMessage(ItemId(name), words, spoken=spoken, speaker=_speaker(item))
+            message = UserMessage(ItemId(name), words, spoken=spoken, **_known(item))
             yield UserTurnCommitted(
                 self._next_turn, words, low_confidence=False, item=message, speech_end_ms=None, origin="requested"
             )
@@ -220,7 +221,7 @@ class RemoteConversation:
         whole = f"{self._taken} {words}".strip() if self._continues else words
         turn = self._next_turn
         self._taken, self._continues = whole, False
-        message = UserMessage(name, words, spoken=True, speaker=_speaker(event))
+        message = UserMessage(name, words, spoken=True, **_known(event))
         rough, self._low_confidence = self._low_confidence, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
         yield UserTurnCommitted(turn, whole, rough, message, end_ms, "spoken")
@@ -248,6 +249,9 @@ class RemoteConversation:
     def _notice(self, event: Event) -> Iterator[Effect]:
         yield Problem(str(event["text"]))
 
+    def _language(self, event: Event) -> Iterator[Effect]:
+        yield LanguageChanged(self._next_turn, str(event["language"]), str(event["voice"]))
+
     def _timers(self, event: Event) -> Iterator[Effect]:
         yield TimersChanged(tuple(_shown_timer(timer) for timer in event["timers"]))
 
@@ -273,10 +277,16 @@ class RemoteConversation:
         return self.replies.newest_turn + (0 if self._continues else 1)
 
 
-def _speaker(extended: Event) -> str:
-    """Returns the label of who spoke, from an item or an event with extension fields; "" if that is unknown."""
-    known = extended.get("repartee")
-    return str(known.get("speaker", "")) if isinstance(known, Mapping) else ""
+class _Known(TypedDict):
+    speaker: str
+    language: str
+
+
+def _known(extended: Event) -> _Known:
+    """Returns who spoke and in which language, from an item or an event with extension fields; "" if it is unknown."""
+    fields = extended.get("repartee")
+    known = fields if isinstance(fields, Mapping) else {}
+    return {"speaker": str(known.get("speaker", "")), "language": str(known.get("language", ""))}
 
 
 def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
@@ -330,6 +340,7 @@ _READERS: Mapping[str, _Read] = {
     "repartee.nothing_said": RemoteConversation._nothing_said,
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,
+    "repartee.language": RemoteConversation._language,
     "repartee.timers": RemoteConversation._timers,
     "repartee.lists": RemoteConversation._lists,
     "error": RemoteConversation._error,

@@ -16,6 +16,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {boolean} incomplete whether the conversation ended within it
  * @property {boolean} lowConfidence whether the recognizer has low confidence
  * @property {boolean} spoken whether it is audio; otherwise typed or only shown
+ * @property {string} language code of the language of the words, where the conversation follows the user's; otherwise empty
  * @property {string} speaker label of who spoke: S1, S2, … or the name of an enrolled voice; empty if that is unknown
  * @property {string[]} words the words of an assistant's item
  * @property {number} played number of words that were played
@@ -160,7 +161,7 @@ export class Conversation {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", markup: "", heard: null, unheard: "", earlier: false, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, speaker: "", words: [],
+        id, role: "user", text: "", markup: "", heard: null, unheard: "", earlier: false, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, speaker: "", language: "", words: [],
         played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
@@ -238,8 +239,8 @@ const EVENT_HANDLERS = {
   },
   "conversation.item.input_audio_transcription.completed": (conversation, { item_id, transcript, repartee }) => {
     if (!transcript) return conversation.remove(item_id); // it was committed and has no words
-    const speaker = repartee?.speaker ?? conversation.item(item_id)?.speaker ?? "";
-    conversation.setItem(item_id, { text: transcript, inProgress: false, speaker });
+    const { speaker = "", language = "" } = { ...conversation.item(item_id), ...repartee };
+    conversation.setItem(item_id, { text: transcript, inProgress: false, speaker, language });
   },
   "conversation.item.input_audio_transcription.failed": (conversation, { item_id }) => {
     if (conversation.item(item_id)?.text) conversation.setItem(item_id, { inProgress: false });
@@ -318,7 +319,7 @@ function addItem(conversation, item, previous) {
     conversation.remove(PENDING);
     const known = conversation.item(item.id);
     const inProgress = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
-    conversation.setItem(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "", speaker: item.repartee?.speaker ?? known?.speaker ?? "" });
+    conversation.setItem(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "", speaker: item.repartee?.speaker ?? known?.speaker ?? "", language: item.repartee?.language ?? known?.language ?? "" });
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {

@@ -18,7 +18,8 @@ import { WakeMode } from "./wake-mode.js";
  * @typedef {"connecting" | "reconnecting" | "preparing" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
- * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
+ * server's session object); `notice` (detail: one sentence); `spoken-language` (detail: code of the language in which the user
+ * speaks, and the assistant answers, from now on); `other-language` (detail: code of the language that was
  * heard); `kept` (detail: {id, kept}: whether the server keeps the conversation); `input-level` and `output-level`
  * (detail: {level}, dBFS); `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is
  * over), `ended`.

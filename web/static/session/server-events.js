@@ -34,6 +34,7 @@ export const SERVER_EVENTS = {
   "repartee.unduck": (client) => client.interruption.duck(false),
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
+  "repartee.language": (client, { language }) => client.emit("spoken-language", (client.spokenLanguage = language)),
   "repartee.lists": (client, { lists }) => client.emit("lists", lists),
   "repartee.wake_word": (client) => client.wakeWordHeard(),
   "repartee.timers": (client, { timers }) => client.emit("timers", timers),

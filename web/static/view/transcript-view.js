@@ -65,7 +65,8 @@ export class TranscriptView {
     this._moveLine(item, line);
     line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
     if (item.role === "assistant") rich.draw({ ...item, source: item.markup || item.text, open: item.inProgress && !item.cut, interrupted: item.interrupted || item.cut });
-    else shown.textContent = item.text || (item.role === "user" ? "…" : "");
+    else if (item.language) line.lang = item.language;
+    if (item.role !== "assistant") shown.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
     actions.draw(item);
     this._announce(item);
@@ -86,6 +87,7 @@ export class TranscriptView {
     const parts = { who, line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: pageLanguage }), announced: false };
     if (item.role === "assistant") parts.rich = new RichText(parts.text);
     parts.actions = new MessageActions(this._requests, parts.text);
+    if (this.language) parts.line.lang = this.language;
     parts.line.append(who, parts.text, parts.note, parts.actions.element);
     this._lines.set(item, parts);
     return parts;

@@ -211,7 +211,10 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
 
 
 _FLAGS = ("events", "duck", "playout", "listening_sounds", "turn_events", "reloads", "markup")
-_SENT = ("version", "resume_token", "resumed", "heard_ms", "language", "engines", "wake_window_s", "wake_words")
+_SENT = (
+    *("version", "resume_token", "resumed", "heard_ms", "language", "languages", "engines", "wake_window_s"),
+    "wake_words",
+)
 _DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase", "wake_word")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},

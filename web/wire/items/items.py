@@ -138,7 +138,7 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         written: Whether an assistant message is text and not audio.
         images: Whether images are included, unless they are too large together.
         markup: Whether a reply has its Markdown, too.
-        speaker: Whether a spoken message has the label of who spoke, too.
+        speaker: Whether a spoken message has the label of who spoke and its language, too.
     """
     match item:
         case UserMessage(item_id) if item.parts:
@@ -148,7 +148,7 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         case UserMessage(item_id, words, spoken):
             content: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
             said = message_object(item_id, "user", content if spoken else {"type": "input_text", "text": words})
-            return {**said, **(speaker_field(item) if speaker else {})}
+            return {**said, **(extension_of(item) if speaker else {})}
         case SystemMessage(item_id, words):
             return message_object(item_id, "system", {"type": "input_text", "text": words})
         case AssistantMessage(item_id, words, complete):
@@ -168,9 +168,11 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
             assert_never(item)
 
 
-def speaker_field(message: UserMessage) -> JsonObject:
-    """Returns the extension with the label of who spoke; {} if that is unknown."""
-    return {"repartee": {"speaker": message.speaker}} if message.speaker else {}
+def extension_of(message: UserMessage) -> JsonObject:
+    """Returns the extension with the label of who spoke, and the language; {} if neither is known."""
+    known = {"speaker": message.speaker, "language": message.language}
+    known = {name: value for name, value in known.items() if value}
+    return {"repartee": known} if known else {}
 
 
 def _part_object(part: ContentPart, *, transcribed: bool, images: bool) -> JsonObject:

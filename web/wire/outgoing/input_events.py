@@ -16,7 +16,7 @@ from assistant.events import (
 from assistant.history.items import Item, ItemId, UserMessage
 from web.wire.incoming.commands import CommitInput
 from web.wire.items.item_order import ItemOrder
-from web.wire.items.items import JsonObject, item_object, speaker_field
+from web.wire.items.items import JsonObject, extension_of, item_object
 from web.wire.outgoing.outbox import Outbox
 from web.wire.outgoing.server_events import error_object
 from web.wire.values.errors import ProtocolError, refused
@@ -306,7 +306,7 @@ class InputEvents:
         if config.logprobs:
             completed["logprobs"] = self.logprobs(item.text)
         if config.extensions.events:
-            completed |= speaker_field(item)
+            completed |= extension_of(item)
         self._outbox.add_event("conversation.item.input_audio_transcription.completed", completed)
 
     def _position_ms(self, at_ms: float, config: SessionConfig) -> int:

@@ -25,6 +25,7 @@ class Service:
         engines: The engine of each stage.
         resume_token: Token with which a new connection resumes this conversation.
         offer: What it offers sessions.
+        languages: The languages that conversations follow, if there are several.
     """
 
     version: str
@@ -34,6 +35,7 @@ class Service:
     engines: tuple[EngineChoice, ...]
     resume_token: str
     offer: SessionOffer = field(default_factory=SessionOffer)
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
             "resumed": session.resumed,
             "heard_ms": round(session.heard_ms, 1),
             "language": language,
+            **({"languages": list(service.languages)} if service.languages and not config.language else {}),
             "engines": [_engine(engine) for engine in service.engines],
             "wake_window_s": service.offer.wake_window_s,
             "wake_words": list(service.offer.wake_words),

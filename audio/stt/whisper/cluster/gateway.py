@@ -15,6 +15,7 @@ from audio.cluster.answers import REPEAT_AFTER_S, ask_replica, result_of
 from audio.cluster.wire import sent_pcm
 from audio.engines.recognizer import GatewayRequest
 from audio.errors import ReplicaLostError
+from audio.languages.conversation_language import ConversationLanguage
 from audio.stt.whisper.cluster.wire import received_decode
 from audio.stt.whisper.model import Decoded, WhisperSettings
 from audio.stt.whisper.section import NAME
@@ -50,8 +51,9 @@ class ClusterWhisperModel:
         with_tokens: bool = False,
         with_times: bool = False,
         prompt: str = "",
+        languages: ConversationLanguage | None = None,
     ) -> Decoded | None:
-        """See `LoadedWhisper.decode`. Raises EngineError."""
+        """See `LoadedWhisper.decode`. `languages`: always None. Raises EngineError."""
         answer = self._answer(is_wanted, "decode", sent_pcm(pcm), language, retry, with_tokens, prompt)
         return None if answer is None else received_decode(answer, pcm)
 
@@ -82,6 +84,8 @@ class ClusterWhisperModel:
 
 class ClusterWhisper(SharedWhisper):
     """The Whisper model on the cluster, with a recognizer for each conversation of this gateway."""
+
+    detects_languages = False
 
     def __init__(self, request: GatewayRequest) -> None:
         """Creates it without a connection."""
