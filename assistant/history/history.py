@@ -35,6 +35,7 @@ from assistant.history.mcp_items import (
     called,
 )
 from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt, tokens_of
+from assistant.history.shown_speakers import without_numbers
 from assistant.history.summary import Summary, SummaryRequest, items_to_summarize, summary_request
 from assistant.turns.events import ReplyId
 from audio.units import ReplySamples
@@ -134,8 +135,13 @@ class History:
         return f"item_{self.id_tag}_" if self.id_tag else "item_"
 
     def restore(self, items: Sequence[Item]) -> None:
-        """Continues a conversation that was stored. Ids of its items are not assigned again."""
-        self._items = list(items)
+        """Continues a conversation that was stored. Ids of its items are not assigned again.
+
+        `items`: those of the stored conversation, then those of this one.
+        """
+        own = {item.id for item in self._items}
+        pairs = zip(items, without_numbers(items), strict=True)
+        self._items = [item if item.id in own else earlier for item, earlier in pairs]
         prefix = self._id_prefix
         numbers = [item.id.removeprefix(prefix) for item in items]
         self._last_number = max([self._last_number, *(int(number) for number in numbers if number.isdecimal())])

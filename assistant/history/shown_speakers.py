@@ -1,8 +1,9 @@
 """Decides which labels of speakers are shown: names of enrolled voices; numbers once a second person speaks. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from assistant.history.items import Item, UserMessage
 from assistant.trace.record import is_numbered
 
 
@@ -24,3 +25,11 @@ def shown_speakers(labels: Iterable[str]) -> list[str]:
     known = list(labels)
     several = len({label for label in known if label}) > 1
     return [label if several or not is_numbered(label) else "" for label in known]
+
+
+def without_numbers(items: Iterable[Item]) -> list[Item]:
+    """Returns items of an earlier session. Its S1 may be another person than the S1 of this one, so only names stay."""
+    return [
+        replace(item, speaker="") if isinstance(item, UserMessage) and is_numbered(item.speaker) else item
+        for item in items
+    ]

@@ -17,6 +17,7 @@ from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.events import Problem, ReplySent, SessionEvent, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import Item, UserMessage, without_resumed_rests
+from assistant.history.shown_speakers import without_numbers
 from assistant.pipeline.session import Session
 from assistant.setup.conversation import new_session
 from assistant.storage.conversation_database import ConversationFileError
@@ -218,6 +219,7 @@ def restore(history: History, items: tuple[Item, ...]) -> list[Item]:
     """Puts items before the items of the history. Returns them, with new ids where these are taken."""
     first = history.reserve()
     is_new = first.endswith("_1") and not history.items
-    restored = list(items) if is_new else [replace(item, id=history.reserve()) for item in items]
+    earlier = without_numbers(items)
+    restored = earlier if is_new else [replace(item, id=history.reserve()) for item in earlier]
     history.restore([*restored, *history.items])
     return restored

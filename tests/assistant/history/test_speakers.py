@@ -1,5 +1,6 @@
 """Labels of speakers in the history, in the prompt and on screens."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 from assistant.history.history import History
@@ -95,3 +96,14 @@ def test_restored_history_keeps_its_speakers() -> None:
     history.speaker_of = lambda _turn: "S1"
     history.add_user_text("and I", 1)
     assert [message.speaker for message in history.messages()] == ["", "S1"]
+
+
+def test_numbers_of_an_earlier_session_are_forgotten() -> None:
+    earlier = [
+        UserMessage(ItemId(f"item_{number}"), "hello", spoken=True, speaker=speaker)
+        for number, speaker in enumerate(("S1", "S2", "ann"), 1)
+    ]
+    history = History("", 5, speaker_of=lambda _turn: "S1")
+    history.add_user_text("and I", 1)
+    history.restore([*(replace(item, id=history.reserve()) for item in earlier), *history.items])
+    assert [item.speaker for item in history.items if isinstance(item, UserMessage)] == ["", "", "ann", "S1"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from web.access.access_control import CALLS_PATH
 from web.access.body_limits import MAX_BYTES
 from web.page_api.model_pulls import PATH as LISTED_MODELS_PATH
+from web.page_api.voices import PATH as VOICES_PATH
 from web.routes import MODELS_PATH
 
 ROOT = Path(__file__).parents[3]
@@ -37,6 +38,7 @@ def test_documentation_names_every_path() -> None:
         *MAX_BYTES,
         MODELS_PATH,
         LISTED_MODELS_PATH,
+        VOICES_PATH,
         f"{MODELS_PATH}/{{id}}",
         f"{CALLS_PATH}/{{id}}/hangup",
     }

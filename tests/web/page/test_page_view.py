@@ -1,10 +1,11 @@
 """The page on small screens and with forced colours: panels, contrast, names of controls, and what is freed."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Page
 from support.pages.page_browser import wait_until
+from support.pages.page_conversation import dispatch_events
 from support.servers.scripted_server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
@@ -209,3 +210,21 @@ def test_accessible_names_contain_visible_labels(page: Page) -> None:
     assert page.inner_text("#failed-turns") == "failed, not counted\n1 turn"
     assert page.inner_text("#strip-latency") == "the last turn failed"
     assert page.inner_text("#rating") == "the turn failed, so it is not counted"
+
+
+def test_speakers_are_named_once_a_second_one_speaks(page: Page) -> None:
+    def said(item: str, speaker: str) -> list[dict[str, Any]]:
+        content = [{"type": "input_audio", "transcript": None}]
+        added = {"id": item, "role": "user", "content": content}
+        transcribed = {"item_id": item, "transcript": "hello", "repartee": {"speaker": speaker}}
+        return [
+            {"type": "conversation.item.added", "previous_item_id": None, "item": added},
+            {"type": "conversation.item.input_audio_transcription.completed", **transcribed},
+        ]
+
+    started(page)
+    dispatch_events(page, *said("a", "S1"))
+    page.wait_for_selector("#transcript .item")
+    assert page.locator("#transcript .who").all_inner_texts() == ["You"]
+    dispatch_events(page, *said("b", "<b>Ann</b>"))
+    wait_until(page, lambda: page.locator("#transcript .who").all_inner_texts() == ["S1", "<b>Ann</b>"], "the names")
