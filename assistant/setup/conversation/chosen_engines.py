@@ -156,7 +156,8 @@ class EngineChoices:
         `first`: the engines with which the conversation began.
         """
         base = self.loader.settings
-        language = wish.language if base_of(wish.language) != base_of(base.assistant.language) else ""
+        is_own = base_of(wish.language) == base_of(base.assistant.language)
+        language = "" if is_own and not base.assistant.languages else wish.language
         settings = settings_in(base, language) if language else base
         try:
             async with asyncio.timeout(LOAD_TIMEOUT_S), self._loading:
@@ -225,7 +226,8 @@ class EngineChoices:
                 direct_model=asked,
             )
         voice_key: VoiceKey | None = None
-        if wish.language or wish.voice not in {"", self.default_voice}:
+        is_other = base_of(wish.language) not in {"", base_of(self.loader.settings.assistant.language)}
+        if is_other or wish.voice not in {"", self.default_voice}:
             voice_key = await self._take_voice(wish.voice, settings)
             voice = self._voices[voice_key].voice
             engines = replace(

@@ -66,6 +66,7 @@ class EngineOptions:
         endpoints: Empty: the server chooses.
         words: Whether a client may have words recorded that the server does not record.
         no_languages: Why there is only one language, with the remedy; "" if there are several.
+        follows: Whether conversations follow the user's language, unless a client chooses one.
     """
 
     languages: tuple[str, ...] = ()
@@ -74,6 +75,7 @@ class EngineOptions:
     endpoints: tuple[OfferedEndpoint, ...] = ()
     words: bool = False
     no_languages: str = ""
+    follows: bool = False
 
     def voices_of(self, language: str) -> tuple[str, ...]:
         """Returns the names of the voices that speak a language."""
@@ -113,6 +115,7 @@ def engine_options(settings: Settings, *, multilingual: bool) -> EngineOptions:
         endpoints=tuple(map(offered_endpoint, settings.llm.endpoints)) if "endpoint" in allowed else (),
         words="words" in allowed or settings.trace.words,
         no_languages=why,
+        follows=bool(settings.assistant.languages),
     )
 
 
@@ -140,4 +143,6 @@ def voice_in_use(settings: Settings, engine: str) -> str:
 
 def settings_in(settings: Settings, language: str) -> Settings:
     """Returns the settings of a conversation in another language."""
-    return replace(settings, assistant=replace(settings.assistant, language=language, region="", greeting=""))
+    return replace(
+        settings, assistant=replace(settings.assistant, language=language, languages=(), region="", greeting="")
+    )

@@ -60,4 +60,5 @@ def test_models_of_several_languages_know_more_than_english(tmp_path: Path) -> N
 def test_chosen_language_replaces_several(tmp_path: Path) -> None:
     settings = given(tmp_path, '["en", "de"]')
     assert settings_in(settings, "de").assistant.languages == ()
+    assert settings_in(settings, "en").assistant.languages == ()
     assert replace(settings.assistant, greeting="Hello.").languages == ("en", "de")

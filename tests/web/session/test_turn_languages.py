@@ -10,7 +10,9 @@ from support.conversations.simulation import ScriptedVoice
 from support.engines.scripted_engines import SequenceRecognizer
 
 from assistant.pipeline.engines import Engines, LanguageParts, SessionSettings
+from assistant.setup.conversation.engine_options import EngineOptions
 from audio.stt import RecognitionStream, SegmentId, Transcript
+from web.wire.incoming.choice_fields import language_check
 from web.wire.outgoing.session_object import Service, SessionDescription, session_object
 from web.wire.values.session_config import SessionConfig
 
@@ -55,6 +57,14 @@ async def test_language_of_a_turn_reaches_client_and_trace() -> None:
     assert told == [("en", "scripted voice"), ("de", "german voice"), ("en", "scripted voice")]
     assert [event["repartee"] for event in harness.events(TRANSCRIBED)] == [{"language": code} for code, _ in told]
     assert [record.language for record in harness.records] == ["en", "de", "en"]
+
+
+@pytest.mark.parametrize(("follows", "chosen"), [(True, "en"), (False, "")])
+def test_client_may_stay_in_the_first_language(follows: bool, chosen: str) -> None:
+    check = language_check("en-US", EngineOptions(languages=("de", "en"), follows=follows))
+    assert check("en", "language") == chosen
+    assert check("de-AT", "language") == "de"
+    assert check("", "language") == ""
 
 
 def test_session_names_the_languages_that_it_follows() -> None:

@@ -35,8 +35,10 @@ def language_check(spoken: str, options: EngineOptions) -> Check:
 
     def check(value: object, path: str) -> str:
         language: str = TEXT(value, path)
-        if not language or base_of(language) == base_of(spoken):
+        if not language or (base_of(language) == base_of(spoken) and not options.follows):
             return ""
+        if base_of(language) == base_of(spoken):
+            return base_of(language)
         if base_of(language) in options.languages:
             return base_of(language)
         if options.languages:
