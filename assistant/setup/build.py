@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,6 +144,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
     from assistant.memory.recalling_chat import RecallingChat, prefilling
     from assistant.skills.chat import SkillsChat, SkillsFirst
+    from assistant.tools.timers.checked_chat import CheckedChat
     from llm.cache.cached_chat import CachedChat
 
     def running() -> Running:
@@ -167,7 +169,9 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         )
         effects.effect_of = alone.effect_of
         return alone
-    if settings.skills.enabled and settings.skills.before_llm:
+    answers = settings.skills.enabled and settings.skills.before_llm
+    checked = CheckedChat(model, partial(not_set_text, skills_answer=answers), language)
+    if answers:
         recalling = model if isinstance(model, RecallingChat) else None
         inner = model if recalling is None else recalling.model
         asked = inner.model if isinstance(inner, CachedChat) else inner
@@ -178,7 +182,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         on_this_machine = all(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)
         first = SkillsFirst(
             skills,
-            model,
+            checked,
             local_now,
             language,
             running=running,
@@ -191,7 +195,18 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         )
         effects.effect_of = first.effect_of
         return first
-    return model
+    return checked
+
+
+def not_set_text(language: str, *, skills_answer: bool) -> str:
+    """Returns the sentence that replaces the false claim of a language model that it has set an alarm.
+
+    `skills_answer`: whether the user can have the skills set it, by saying it in other words.
+    """
+    from assistant.skills.languages.language import base_language, read_skill
+
+    answers = read_skill("assistant.skills.timers", base_language(language) or "en")["answers"]
+    return str(answers["timer_not_set" if skills_answer else "timer_cannot"])
 
 
 def check_local_model(settings: Settings) -> None:

@@ -134,15 +134,21 @@ def tools(
     skills: "Skills | None" = None,
     effects: SkillEffects | None = None,
 ) -> Tools | None:
-    """Returns the tools of one conversation: of the servers, home, weather and documents; None for none.
+    """Returns the tools of one conversation: of the servers, home, weather, timers and documents; None for none.
 
-    Home, weather and documents need an LLM endpoint that takes functions. Documents are read only in allowed folders.
+    All but those of servers need an LLM endpoint that takes functions. Documents are read only in allowed folders. A
+    small model on this machine gets no timers unless it has tools of servers: it is slow to read their schemas.
     """
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers
     tools: list[Tools] = [] if servers is None else [servers]
     if skills is not None and effects is not None and skills.has_services:
         tools += _service_tools(settings, skills, effects)
+    if effects is not None and settings.skills.enabled and not _only_here(settings):
+        from assistant.setup.build import local_now
+        from assistant.tools.timers.timer_tools import TimerTools
+
+        tools.append(TimerTools(effects.timers, local_now, settings.assistant.language))
     if settings.documents.allowed_folders:
         from assistant.documents.tool import DocumentTools
 
@@ -152,6 +158,11 @@ def tools(
     from assistant.tools.joined import JoinedTools
 
     return JoinedTools(tools)
+
+
+def _only_here(settings: Settings) -> bool:
+    """Returns whether all language models run on this machine and are given no tools of servers."""
+    return not settings.tools.servers and all(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)
 
 
 def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:

@@ -410,6 +410,10 @@ class UserTimers:
         self._last_changes = tuple(self.shared.change(effect, now_s) for effect in timer_effects(effect))
         self._changed_s = now_s
 
+    def change(self, effect: TimerEffect, now_s: float) -> Change:
+        """Applies an effect that belongs to no turn; see `Timers.change`."""
+        return self.shared.change(effect, now_s)
+
     def undo(self) -> None:
         """Undoes the last `apply` of this conversation. Does not restore what has rung since. Idempotent."""
         for change in reversed(self._last_changes):

@@ -17,6 +17,7 @@ from support.services.llm_server import answer, calling, serving
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
 from assistant.history.untrusted_results import as_data
+from assistant.tools.timers.timer_tools import FUNCTIONS as TIMER_FUNCTIONS
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,8 @@ async def test_client_hears_the_tool_result(tmp_path: Path) -> None:
         assert caller.sound_ms > 500
 
         first, second = (json.loads(post.body) for post in llm.posts)
-        assert [tool["function"]["name"] for tool in first["tools"]] == ["home_wait", "home_weather"]
+        names = [tool["function"]["name"] for tool in first["tools"]]
+        assert names == ["home_wait", "home_weather", *(function.name for function in TIMER_FUNCTIONS)]
         assert second["tools"] == first["tools"]
         assert second["messages"][: len(first["messages"])] == first["messages"]
         assert second["messages"][-1] == {

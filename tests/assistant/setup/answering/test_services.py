@@ -18,6 +18,7 @@ from assistant.setup.answering.services import service_skills, tools
 from assistant.skills.chat import SkillsChat
 from assistant.skills.effects import SkillEffects
 from assistant.skills.skills import Skills
+from assistant.tools.timers.timer_tools import FUNCTIONS
 from audio.errors import EngineLoadError
 from llm.chat import Message
 
@@ -51,9 +52,10 @@ async def test_model_that_calls_functions_gets_the_tools() -> None:
     model = SkillsChat(skills, lambda: datetime.now(UTC))
     found = tools(able, model, None, skills, effects)
     assert found is not None
-    assert [function.name for function in found.functions] == ["home_devices", "home_control", "weather"]
+    timers = [function.name for function in FUNCTIONS]
+    assert [function.name for function in found.functions] == ["home_devices", "home_control", "weather", *timers]
     effects.home = None  # a telephone call
-    assert [function.name for function in found.functions] == ["weather"]
+    assert [function.name for function in found.functions] == ["weather", *timers]
     assert tools(BOTH, model, None, skills, effects) is None
     await skills.aclose()
 

@@ -1,0 +1,1 @@
+"""Tools for timers, alarms and reminders, and the check that an answer claims none that is not set."""
