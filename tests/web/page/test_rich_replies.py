@@ -166,8 +166,11 @@ def test_page_waits_for_a_wake_word_by_its_sound(page: Page, server: Server) -> 
     page.click("#settings-close")
     assert "okay nabu" in page.inner_text("#empty")
     page.click("#start")
-    # This server has no wake words, so it recognizes the phrase.
+    # This server has no wake words, so it recognizes the phrase, and the settings say so.
     wait_until(page, lambda: phrases(server)[-1:] == ["okay nabu"], "the server knows")
+    page.click("#settings-open")
+    wait_until(page, lambda: page.is_visible("#wake-phrase"), "its words are recognized")
+    assert page.input_value("#wake-phrase") == "okay nabu"
 
 
 def test_all_speech_goes_to_another_machine_only_with_consent(page: Page, server: Server) -> None:

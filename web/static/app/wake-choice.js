@@ -71,7 +71,8 @@ export function wakeChoice({ onChange }) {
     );
     kinds.value = chosen;
     if (chosen === preferences().wakeWord) return draw();
-    setPreferences({ wakeWord: chosen });
+    field.value = spokenWord(preferences().wakeWord); // from here on, its words are recognized
+    setPreferences({ wakeWord: "", wakePhrase: field.value });
     draw();
     onChange(chosenPhrase());
   };

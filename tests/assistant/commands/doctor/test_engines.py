@@ -20,6 +20,7 @@ from assistant.commands.doctor.engines import (
     enrolled_voices,
     models,
     provider_findings,
+    wake_word_findings,
 )
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.config.loading import load_settings
@@ -244,3 +245,16 @@ def test_damaged_file_of_voices_is_a_warning(tmp_path: Path) -> None:
 
 def test_voices_are_not_mentioned_without_a_focus() -> None:
     assert "voices of people" not in [finding.name for finding in models(Settings(), {}).findings]
+
+
+def test_unknown_wake_word_is_a_failure_with_the_known_ones() -> None:
+    (finding,) = wake_word_findings(load_settings(None, {}, ["talk.wake_word=computer"]).settings)
+    assert (finding.level, finding.name) == ("fail", "wake word")
+    assert "okay_nabu" in finding.remedy
+    assert wake_word_findings(Settings()) == []
+
+
+def test_installed_wake_word_is_listed() -> None:
+    pytest.importorskip("pymicro_wakeword", reason="the extra wake is not installed")
+    (finding,) = wake_word_findings(load_settings(None, {}, ["talk.wake_word=okay_nabu"]).settings)
+    assert (finding.level, finding.text) == ("ok", "okay_nabu, by microwakeword")
