@@ -51,6 +51,7 @@ class Match:
         at_home: Whether only a user of the home may ask this.
         template_match: The template that matched, to refer to; None for none.
         before_llm: Whether it answers before a language model.
+        takes_all: Whether its free words may take in another request.
     """
 
     skill: str
@@ -60,6 +61,7 @@ class Match:
     at_home: bool = False
     template_match: TemplateMatch | None = None
     before_llm: bool = True
+    takes_all: bool = False
 
     def answer(self, context: SkillContext) -> SkillAnswer | None:
         """Returns the answer in a context."""

@@ -106,11 +106,27 @@ class Skills:
         code = base_language(context.language)
         if code is None or len(text) > _MAX_REQUEST_CHARS:
             return None
+        joint = self._tables_of(code).joint
+        if self._ends_in_free_words(text, code):
+            # Free words take in all that follows: "remember that I'm vegetarian and set a timer for ten minutes".
+            several = answer_several(
+                text, context, joint, lambda part, then: self._request_or_none(part, then, code), elides=False
+            )
+            if several is not None:
+                return several
         answer = self._answer_one(text, context, code)
         if answer is not None and not answer.missing:
             return answer
-        joint = self._tables_of(code).joint
         return answer_several(text, context, joint, lambda part, then: self._answer_one(part, then, code)) or answer
+
+    def _ends_in_free_words(self, text: str, code: str) -> bool:
+        match = self.match(text, code)
+        return match is not None and match.takes_all and match.open_ended
+
+    def _request_or_none(self, text: str, context: SkillContext, code: str) -> SkillAnswer | None:
+        """Returns the answer to a request of at least two words; no single word or reference is one."""
+        match = self.match(text, code) if len(text.split()) > 1 else None
+        return None if match is None or (match.at_home and not context.at_home) else match.answer(context)
 
     def _answer_one(self, text: str, context: SkillContext, code: str) -> SkillAnswer | None:
         """Returns the answer to one request."""

@@ -75,7 +75,12 @@ class SentenceTables:
         if reply is None:
             return None
         return Match(
-            name, reply, open_ended=template_match.open_ended, template_match=template_match, before_llm=before_llm
+            name,
+            reply,
+            open_ended=template_match.open_ended,
+            template_match=template_match,
+            before_llm=before_llm,
+            takes_all=skill.is_asked_last,
         )
 
     def find(self, text: str) -> TemplateMatch | None:

@@ -3,6 +3,7 @@
 A new request is no answer. The words of an answer are the templates of `dialog.yaml`. Pure.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.lists.splitting import ITEM_BREAK
 
 _DIALOG = "dialog"
+_ABOUT_USER = frozenset({"memory_add", "memory_forget"})
+"""Requests whose open question is answered by a statement or a choice only: it changes what is kept for long."""
+_WORD = re.compile(r"[\w']+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +131,13 @@ def _free_words(
         return None  # a new request
     text = utterance.text.strip(" .!?")
     options = question.match.values.get("options", "").split(ITEM_BREAK)
+    is_about_user = question.match.intent in _ABOUT_USER
+    is_question = utterance.text.lower().split()[0] in requests.words.questions
+    if is_question and (question.slot == "items" or is_about_user):
+        return None
+    if is_about_user and utterance.text.rstrip().endswith("?"):
+        return None
     if question.slot == "items":
-        if utterance.text.lower().split()[0] in requests.words.questions:
-            return None
         positions = (position(match) for match in utterance.matches if match.intent == "dialog_pick")
         place = next(
             (place for place in positions if isinstance(place, int) and -len(options) <= place < len(options)), None
@@ -138,7 +146,18 @@ def _free_words(
             text = ITEM_BREAK.join(options)
         elif place is not None:
             text = options[place]
+        elif is_about_user:
+            named = _named_options(options, utterance, requests)
+            if len(named) != 1:
+                return None  # nothing is deleted by a sentence that chooses none
+            text = named[0]
     return requests.reply_to(replace(question.match, values={**question.match.values, question.slot: text}), context)
+
+
+def _named_options(options: Sequence[str], utterance: Utterance, requests: Requests) -> list[str]:
+    """Returns the options that have all words of an answer: "the one about nuts"."""
+    said = [word for word in _WORD.findall(utterance.text.casefold()) if word not in requests.words.small]
+    return [option for option in options if said and set(said) <= set(_WORD.findall(option.casefold()))]
 
 
 def _confirm(question: Confirm, utterance: Utterance, context: SkillContext, requests: Requests) -> SkillAnswer | None:

@@ -50,9 +50,14 @@ def joint_pattern(joints: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"(?:[,;.?!]\s+(?:(?:{words})\s+)?|\s+(?:{words})\s+)", re.IGNORECASE)
 
 
-def answer_several(text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer) -> SkillAnswer | None:
-    """Returns one answer to all requests in `text`; None if it is not several, or a part is not understood."""
-    answers = _split(text, context, joint, answer)
+def answer_several(
+    text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer, *, elides: bool = True
+) -> SkillAnswer | None:
+    """Returns one answer to all requests in `text`; None if it is not several, or a part is not understood.
+
+    `elides`: whether a part may lack the verb that an earlier part has.
+    """
+    answers = _split(text, context, joint, answer, elides=elides)
     if answers is None or sum(answer.question is not None for answer in answers) > 1:
         return None
     effects = _without_undone([effect for answer in answers for effect in each_effect(answer.effect)])
@@ -60,7 +65,7 @@ def answer_several(text: str, context: SkillContext, joint: re.Pattern[str], ans
 
 
 def _split(
-    text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer, new: int = _NEW
+    text: str, context: SkillContext, joint: re.Pattern[str], answer: Answer, new: int = _NEW, *, elides: bool = True
 ) -> tuple[SkillAnswer, ...] | None:
     """Returns the answers to the parts. `new`: number of the next entry that a part sets."""
     cuts = list(joint.finditer(text))
@@ -73,10 +78,12 @@ def _split(
             continue
         later, next_new = _context_after(context, first, new)
         words = before.split()
-        rest = _understood(answer(after, later)) or _elided(words, after, replace(later, memory=Memory()), answer)
+        rest = _understood(answer(after, later))
+        if rest is None and elides:
+            rest = _elided(words, after, replace(later, memory=Memory()), answer)
         if rest is not None:
             return first, rest
-        if (more := _split(after, later, joint, answer, next_new)) is not None:
+        if (more := _split(after, later, joint, answer, next_new, elides=elides)) is not None:
             return first, *more
     return None
 

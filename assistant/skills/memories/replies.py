@@ -82,28 +82,35 @@ def tell_facts_about(match: TemplateMatch, language: Language) -> Reply:
 
 
 def forget(match: TemplateMatch, language: Language) -> Reply:
-    """Forgets what the user has said about something; asks if several facts match."""
+    """Forgets what the user has said about something, and names it; asks if it is not clear what is meant.
+
+    Where nothing is remembered of it, a language model answers, if there is one.
+    """
     texts = match.values["items"].split(ITEM_BREAK)
 
     def reply(context: SkillContext) -> SkillAnswer | Asking:
         if context.facts is None:
-            return _off(language)
-        found = [fact for text in texts for fact in facts_about(context.facts, text)]
-        facts = tuple(dict.fromkeys(found))
+            return replace(_off(language), before_llm=False)
+        found = [facts_about(context.facts, text) for text in texts]
+        facts = tuple(dict.fromkeys(fact for some in found for fact in some))
         if not facts:
-            return _answer(language.say("memory_none_about"), effect=RemoveFacts(()))
+            return replace(_answer(language.say("memory_none_about")), before_llm=False)
         if len(facts) > len(texts):
-            choices = facts[-MAX_CHOICES:]
-            told = f" {language.piece('memory_or')} ".join(
-                (", ".join(fact.text for fact in choices[:-1]), choices[-1].text)
-            )
-            options = ITEM_BREAK.join(fact.text for fact in choices)
-            request = replace(match, values={**match.values, "options": options})
-            return Asking(language.say("memory_which", items=told), MissingSlot(request, "items"))
-        text = language.say("memory_forgotten", of=len(facts), count=language.phrases.count(len(facts)))
+            return _which(match, facts[-MAX_CHOICES:], language)
+        if not all(_has_all_words(fact.text, text) for text, some in zip(texts, found, strict=True) for fact in some):
+            sure = replace(match, values={"items": ITEM_BREAK.join(fact.text for fact in facts)})
+            return Asking(language.say("memory_meant", items=_named(facts, language)), Confirm(sure))
+        text = language.say("memory_forgotten", items=_named(facts, language))
         return _answer(text, effect=RemoveFacts(tuple(fact.key for fact in facts)))
 
     return reply
+
+
+def _which(match: TemplateMatch, choices: Sequence[Fact], language: Language) -> Asking:
+    told = f" {language.piece('memory_or')} ".join((", ".join(fact.text for fact in choices[:-1]), choices[-1].text))
+    options = ITEM_BREAK.join(fact.text for fact in choices)
+    request = replace(match, values={**match.values, "options": options})
+    return Asking(language.say("memory_which", items=told), MissingSlot(request, "items"))
 
 
 def forget_all(match: TemplateMatch, language: Language) -> Reply:
@@ -132,6 +139,16 @@ def facts_about(facts: Sequence[Fact], text: str) -> tuple[Fact, ...]:
     shared = {fact: _shared(about, fact.text) for fact in facts}
     most = max(shared.values(), default=0)
     return tuple(fact for fact in facts if shared[fact] == most) if 0 < len(about) <= 2 * most else ()
+
+
+def _has_all_words(fact: str, text: str) -> bool:
+    """Returns whether a fact has all words of a text that tell what it is about."""
+    about = [word_beginning(word) for word in content_words(text)]
+    return same_words(fact) == same_words(text) or _shared(about, fact) == len(about)
+
+
+def _named(facts: Sequence[Fact], language: Language) -> str:
+    return language.phrases.join([fact.text for fact in facts])
 
 
 def _shared(beginnings: Sequence[str], text: str) -> int:

@@ -46,9 +46,8 @@ class MemoryWords:
                 match = next((match for pattern in patterns if (match := pattern.fullmatch(words))), None)
                 if match is not None:
                     values = {slot: value.strip(" .,;:!?") for slot, value in match.groupdict().items() if value}
-                    return TemplateMatch(
-                        intent, values, dict(values), {}, None, missing=False, open_ended="fact" in values
-                    )
+                    open_ended = any(match.end(slot) == len(words) for slot in values)
+                    return TemplateMatch(intent, values, dict(values), {}, None, missing=False, open_ended=open_ended)
         return None
 
 

@@ -8,6 +8,7 @@ from support.conversations.skill_talk import Talk
 from assistant.memory.facts import ConversationFacts, Fact, UserFacts
 from assistant.skills.answers import SkillAnswer
 from assistant.skills.languages.language import LANGUAGES
+from assistant.skills.memories.sentences import memory_words
 
 TALKS = {
     "en": [
@@ -19,13 +20,13 @@ TALKS = {
             "You said on Friday, November 20: my daughter is called Ada.",
         ),
         ("Do you remember my daughter?", "You said on Friday, November 20: my daughter is called Ada."),
-        ("Forget that.", "I've forgotten that."),
+        ("Forget that.", "I've forgotten: my daughter is called Ada."),
         ("Can you remember that our dog is allergic to cats?", "I'll remember that."),
         (
             "Forget that I am allergic.",
             "Which one should I forget: I am allergic to nuts or our dog is allergic to cats?",
         ),
-        ("the second one", "I've forgotten that."),
+        ("the second one", "I've forgotten: our dog is allergic to cats."),
         ("Forget what I said about the moon.", "I don't remember anything about that."),
         ("Remember this.", "What should I remember?"),
         ("my car is red", "I'll remember that."),
@@ -46,14 +47,14 @@ TALKS = {
             "Erinnerst du dich an meine Tochter?",
             "Du hast am Freitag, den 20. November gesagt: dass meine Tochter Ada heißt.",
         ),
-        ("Vergiss das.", "Das habe ich vergessen."),
+        ("Vergiss das.", "Vergessen: dass meine Tochter Ada heißt."),
         ("Denk daran, dass unser Hund gegen Katzen allergisch ist.", "Das merke ich mir."),
         (
             "Vergiss, was ich über allergisch gesagt habe.",
             "Was davon soll ich vergessen: Ich bin gegen Nüsse allergisch oder "
             "dass unser Hund gegen Katzen allergisch ist?",
         ),
-        ("das zweite", "Das habe ich vergessen."),
+        ("das zweite", "Vergessen: dass unser Hund gegen Katzen allergisch ist."),
         ("Vergiss, dass ich in Rom wohne.", "Dazu habe ich mir nichts gemerkt."),
         ("Merk dir etwas.", "Was soll ich mir merken?"),
         ("mein Auto ist rot", "Das merke ich mir."),
@@ -70,13 +71,13 @@ TALKS = {
             "Vous avez dit le vendredi 20 novembre : ma fille s'appelle Ada.",
         ),
         ("Te souviens-tu de ma fille ?", "Vous avez dit le vendredi 20 novembre : ma fille s'appelle Ada."),
-        ("Oublie ça.", "C'est oublié."),
+        ("Oublie ça.", "C'est oublié : ma fille s'appelle Ada."),
         ("N'oublie pas que notre chien est allergique aux chats.", "Je m'en souviendrai."),
         (
             "Oublie que je suis allergique.",
             "Que faut-il oublier : je suis allergique aux noix ou notre chien est allergique aux chats ?",
         ),
-        ("le deuxième", "C'est oublié."),
+        ("le deuxième", "C'est oublié : notre chien est allergique aux chats."),
         ("Oublie ce que je t'ai dit sur la lune.", "Je n'ai rien retenu à ce sujet."),
         ("Retiens quelque chose.", "Que faut-il retenir ?"),
         ("ma voiture est rouge", "Je m'en souviendrai."),
@@ -93,13 +94,13 @@ TALKS = {
             "Dijiste el viernes, 20 de noviembre: mi hija se llama Ada.",
         ),
         ("¿Te acuerdas de mi hija?", "Dijiste el viernes, 20 de noviembre: mi hija se llama Ada."),
-        ("Olvida eso.", "Ya lo he olvidado."),
+        ("Olvida eso.", "He olvidado: mi hija se llama Ada."),
         ("No olvides que nuestro perro es alérgico a los gatos.", "Lo recordaré."),
         (
             "Olvida que soy alérgico.",
             "¿Qué debo olvidar: soy alérgico a las nueces o nuestro perro es alérgico a los gatos?",
         ),
-        ("el segundo", "Ya lo he olvidado."),
+        ("el segundo", "He olvidado: nuestro perro es alérgico a los gatos."),
         ("Olvida lo que te dije sobre la luna.", "No recuerdo nada sobre eso."),
         ("Recuerda algo.", "¿Qué debo recordar?"),
         ("mi coche es rojo", "Lo recordaré."),
@@ -132,6 +133,25 @@ REMINDERS = {
     "de": "denk daran, morgen um fünf Anna anzurufen",
     "fr": "rappelle-moi d'acheter du lait demain à cinq heures",
     "es": "recuérdame comprar leche mañana a las cinco",
+}
+
+
+UNCLEAR = {
+    "en": ("I am allergic to cats", "Forget that I'm allergic to nuts.",
+           "Should I forget: I am allergic to cats?", "no"),
+    "de": ("ich gegen Katzen allergisch bin", "Vergiss, dass ich gegen Nüsse allergisch bin.",
+           "Soll ich das vergessen: dass ich gegen Katzen allergisch bin?", "nein"),
+    "fr": ("je suis allergique aux chats", "Oublie que je suis allergique aux noix.",
+           "Faut-il oublier : je suis allergique aux chats ?", "non"),
+    "es": ("soy alérgico a los gatos", "Olvida que soy alérgico a las nueces.",
+           "¿Debo olvidar: soy alérgico a los gatos?", "no"),
+}  # fmt: skip
+KEEP = {"en": "Remember that", "de": "Merk dir, dass", "fr": "Retiens que", "es": "Recuerda que"}
+TWO_REQUESTS = {
+    "en": ("Remember that I'm vegetarian and set a timer for ten minutes.", "I'm vegetarian"),
+    "de": ("Merk dir, dass ich vegetarisch esse, und stell einen Timer auf zehn Minuten.", "dass ich vegetarisch esse"),
+    "fr": ("Retiens que je suis végétarien et mets un minuteur de dix minutes.", "je suis végétarien"),
+    "es": ("Recuerda que soy vegetariano y pon un temporizador de diez minutos.", "soy vegetariano"),
 }
 
 
@@ -236,3 +256,82 @@ def test_fact_that_is_said_twice_is_kept_once() -> None:
     talk = talk_in("en")
     talk.say("Remember that I live in Rome.", "Remember, I live in Rome!")
     assert [fact.text for fact in facts_of(talk)] == ["I live in Rome"]
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_fact_that_is_only_alike_is_asked_for(code: str) -> None:
+    talk = talk_in(code)
+    fact, said, question, no = UNCLEAR[code]
+    talk.say(f"{KEEP[code]} {fact}.")
+    assert talk.say(said) == question
+    talk.say(no)
+    assert len(facts_of(talk)) == 1
+
+
+def test_confirmed_fact_is_forgotten() -> None:
+    talk = talk_in("en")
+    talk.say("Remember that I am allergic to cats.", "Forget that I'm allergic to nuts.")
+    assert talk.say("yes") == "I've forgotten: I am allergic to cats."
+    assert facts_of(talk) == ()
+
+
+@pytest.mark.parametrize("said", ["tell me about cats", "what about dogs", "I like cats and nuts"])
+def test_sentence_that_chooses_none_deletes_nothing(said: str) -> None:
+    talk = talk_in("en")
+    talk.say("Remember that I am allergic to nuts.", "Remember that our dog is allergic to cats.")
+    talk.say("Forget that I am allergic.")
+    assert talk.attempt(said) is None
+    assert len(facts_of(talk)) == 2
+
+
+def test_fact_is_chosen_by_its_words() -> None:
+    talk = talk_in("en")
+    talk.say("Remember that I am allergic to nuts.", "Remember that our dog is allergic to cats.")
+    talk.say("Forget that I am allergic.")
+    assert talk.say("the one about cats") == "I've forgotten: our dog is allergic to cats."
+
+
+@pytest.mark.parametrize(
+    "said", ["Forget that, let's talk about dinner.", "Forget that for now.", "forget that please"]
+)
+def test_everyday_forget_is_left_to_the_model(said: str) -> None:
+    talk = talk_in("en")
+    talk.say("Remember that I love dinner with Ada.", "What time is it?")
+    answer = talk.attempt(said)
+    assert answer is None or answer.skill != "memory"
+    assert len(facts_of(talk)) == 1
+
+
+def test_what_is_not_remembered_is_left_to_the_model() -> None:
+    answer = answer_of(talk_in("en"), "Forget that I was angry.")
+    assert (answer.before_llm, answer.effect) == (False, None)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_request_behind_a_fact_is_done_too(code: str) -> None:
+    talk = talk_in(code)
+    said, fact = TWO_REQUESTS[code]
+    talk.say(said)
+    assert [known.text for known in facts_of(talk)] == [fact]
+    assert len(talk.effects.timers.running(talk.now_s).timers) == 1
+
+
+@pytest.mark.parametrize("fact", ["I like rock and roll", "my sister is called Ann and she lives in Rome"])
+def test_fact_with_and_stays_whole(fact: str) -> None:
+    talk = talk_in("en")
+    talk.say(f"Remember that {fact}.")
+    assert [known.text for known in facts_of(talk)] == [fact]
+
+
+def test_question_is_no_answer_to_what_to_remember() -> None:
+    talk = talk_in("en")
+    talk.say("Remember this.")
+    assert talk.attempt("how old is Ada") is None
+    assert talk.attempt("you know Ada?") is None
+
+
+@pytest.mark.parametrize("said", ["Forget that I am", "Do you remember my", "Remember that I am"])
+def test_request_may_go_on_behind_its_free_words(said: str) -> None:
+    match = memory_words("en").find(said)
+    assert match is not None
+    assert match.open_ended
