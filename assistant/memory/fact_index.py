@@ -72,6 +72,16 @@ class FactIndex:
     _database: sqlite3.Connection | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether another thread uses it, so that a call would wait."""
+        return self._lock.locked()
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether facts can be found by meaning."""
+        return bool(self._vectors)
+
     def update(self, texts: Mapping[str, str]) -> None:
         """Takes these facts, texts by key, in place of those before. Blocks."""
         with self._lock:

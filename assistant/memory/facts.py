@@ -115,13 +115,18 @@ class UserFacts:
     version: int = 0
     revision: int = -1
     _facts: dict[str, Fact] = field(default_factory=dict)
+    _ordered: tuple[int, tuple[Fact, ...]] = (0, ())  # in order, and the version of which they are
     _pending: dict[str, Fact | None] = field(default_factory=dict)
     _forgets: bool = False
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """All facts, the oldest first."""
-        return tuple(sorted(self._facts.values(), key=lambda fact: (fact.said_at, fact.key)))
+        version, ordered = self._ordered
+        if version != self.version:
+            ordered = tuple(sorted(self._facts.values(), key=lambda fact: (fact.said_at, fact.key)))
+            self._ordered = self.version, ordered
+        return ordered
 
     def change(self, effect: FactEffect, conversation: str) -> FactChange:
         """Applies an effect. A fact with the words of an older one replaces it."""

@@ -8,8 +8,10 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from assistant.memory.facts import ConversationFacts, PendingFacts, UserFacts
+from assistant.memory.fact_index import FactIndex
+from assistant.memory.facts import ConversationFacts, Fact, PendingFacts, UserFacts
 from assistant.memory.memory_file import MemoryFile, OwnerFacts
+from assistant.memory.notes import is_standing
 from assistant.memory.recalling_chat import Recall
 from assistant.support.notice import notice
 from llm.cache import CacheStoreError
@@ -141,8 +143,7 @@ class FactKeeper:
 
     async def _index(self, facts: UserFacts) -> None:
         """Prepares the search, so that no reply waits for it."""
-        texts = {fact.key: fact.text for fact in facts.facts}
-        await asyncio.wrap_future(self.recall.thread.submit(facts.index.update, texts))
+        await asyncio.wrap_future(self.recall.thread.submit(_prepare, facts.index, facts.facts))
         if self.recall.embedder is not None:
             self.recall.embedding_thread.submit(_embed_missing, self.recall, facts)
 
@@ -165,6 +166,12 @@ class FactKeeper:
             self._reported = True
             self.report_problem(notice("memory_waits", reason=text))
         return False
+
+
+def _prepare(index: FactIndex, facts: tuple[Fact, ...]) -> None:
+    index.update({fact.key: fact.text for fact in facts})
+    for fact in facts:
+        is_standing(fact)  # keeps the result: a regular expression takes 50 µs for each
 
 
 def _embed_missing(recall: Recall, facts: UserFacts) -> None:

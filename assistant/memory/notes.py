@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from assistant.memory.facts import Fact
+from assistant.memory.facts import MAX_FACTS, Fact
 from llm.chat import Message
 
 HEADING = (
@@ -44,7 +45,12 @@ _STANDING = re.compile(
 
 def is_standing(fact: Fact) -> bool:
     """Returns whether a fact matters for questions that do not name it: an allergy, a preference, the user's name."""
-    return _STANDING.search(fact.text.replace("’", "'")) is not None
+    return _is_standing(fact.text)
+
+
+@lru_cache(MAX_FACTS)
+def _is_standing(text: str) -> bool:
+    return _STANDING.search(text.replace("’", "'")) is not None
 
 
 def note_line(fact: Fact) -> str:

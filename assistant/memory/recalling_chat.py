@@ -7,19 +7,19 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
-from assistant.memory.facts import ConversationFacts, UserFacts
+from assistant.memory.facts import ConversationFacts, UserFacts, same_words
 from assistant.memory.notes import MAX_PER_TURN, Notes, chosen
 from llm.cache import CacheStoreError, Embedder, Vector
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 
 log = logging.getLogger(__name__)
 
-WORDS_TIMEOUT_S = 0.1
-"""Longest wait for the search by words, which takes 1 ms; then the request goes without new facts."""
-
 MEANING_TIMEOUT_S = 0.004
-"""Longest wait for the embedding of a question. It is computed while the search by words runs, and kept: the next
-attempt at the same words has it. Without it the facts that share words are found."""
+"""Longest wait for the embedding of typed text, which has no interim words. Spoken words are never waited for: their
+embedding is that of the interim words. Without it the facts that share words are found."""
+
+MIN_INTERIM_SHARE = 0.6
+"""Share of a question's characters that interim words must have for their embedding to stand for the question."""
 
 MAX_SEARCHES = 8
 """Questions whose facts are kept: a speculative reply and the final one ask the same."""
@@ -34,37 +34,53 @@ class Recall:
 
     Attributes:
         embedder: Embeds questions and facts; None: only shared words are compared.
-        thread: Runs the search by words.
+        thread: Builds indexes.
         embedding_thread: Runs the embedder.
     """
 
     embedder: Embedder | None = None
     thread: Executor = MEMORY_THREAD
     embedding_thread: Executor = EMBEDDING_THREAD
+    _interim: "tuple[str, asyncio.Future[Vector]] | None" = None  # words of the turn that goes on
     _vectors: dict[str, "asyncio.Future[Vector]"] = field(default_factory=dict)  # by question, the newest last
 
     async def find(self, question: str, facts: UserFacts) -> tuple[str, ...]:
         """Returns the keys of the facts that a question is about, the best first. Never fails, and is soon done."""
-        embedding = self._embedding(question)
-        texts = {fact.key: fact.text for fact in facts.facts}
-
-        def by_words() -> tuple[str, ...]:
-            facts.index.update(texts)
-            return facts.index.by_words(question, MAX_PER_TURN)
-
-        try:
-            async with asyncio.timeout(WORDS_TIMEOUT_S):
-                words = await asyncio.wrap_future(self.thread.submit(by_words))
-        except TimeoutError:
-            log.info("memory: the search by words was late; the request goes without it")
+        if facts.index.is_busy:
+            log.info("memory: its index is being built; a request goes without it")
             return ()
-        if embedding is None:
+        # On the event loop: 1 ms. Two changes of the thread would take longer on a busy machine.
+        facts.index.update({fact.key: fact.text for fact in facts.facts})
+        words = facts.index.by_words(question, MAX_PER_TURN)
+        vector = self._interim_vector(question)
+        if vector is not None:
+            return tuple(dict.fromkeys((*words, *facts.index.by_meaning(vector, MAX_PER_TURN))))
+        if self.embedder is None or not facts.index.has_vectors or self._interim:
             return words
+        embedding = self._embedding(question)
         with suppress(TimeoutError, CacheStoreError):
             async with asyncio.timeout(MEANING_TIMEOUT_S):
                 vector = await asyncio.shield(embedding)
                 return tuple(dict.fromkeys((*words, *facts.index.by_meaning(vector, MAX_PER_TURN))))
         return words
+
+    def prepare(self, interim: str) -> None:
+        """Embeds interim words of a question, one at a time. Returns at once."""
+        if self.embedder is not None and (self._interim is None or self._interim[1].done()):
+            self._interim = interim, self._embedding(interim)
+
+    def turn_ended(self) -> None:
+        """Forgets the interim words: the next question has others."""
+        self._interim = None
+
+    def _interim_vector(self, question: str) -> Vector | None:
+        """Returns the embedding of the question, or of interim words that are most of it, if it is there."""
+        words = same_words(question)
+        for text, embedding in reversed(self._vectors.items()):
+            known = same_words(text)
+            if words.startswith(known) and len(known) >= MIN_INTERIM_SHARE * len(words) and _succeeded(embedding):
+                return embedding.result()
+        return None
 
     def embed_missing(self, facts: UserFacts) -> None:
         """Embeds facts that have no embedding yet. Blocks: call it in `embedding_thread`. Raises CacheStoreError."""
@@ -72,12 +88,11 @@ class Recall:
             for key, text in facts.index.without_vector():
                 facts.index.add_vector(key, text, self.embedder.embed(text))
 
-    def _embedding(self, question: str) -> "asyncio.Future[Vector] | None":
+    def _embedding(self, question: str) -> "asyncio.Future[Vector]":
         """Returns the embedding of a question, which may be under way."""
-        if self.embedder is None:
-            return None
+        assert self.embedder is not None
         known = self._vectors.get(question)
-        if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
+        if known is None or (known.done() and not _succeeded(known)):
             known = self._vectors[question] = asyncio.wrap_future(
                 self.embedding_thread.submit(self.embedder.embed, question)
             )
@@ -165,6 +180,10 @@ class RecallingChat:
             while len(self._searches) > MAX_SEARCHES:
                 del self._searches[next(iter(self._searches))]
         return self._searches[key]
+
+
+def _succeeded(embedding: "asyncio.Future[Vector]") -> bool:
+    return embedding.done() and not embedding.cancelled() and embedding.exception() is None
 
 
 def prefilling(

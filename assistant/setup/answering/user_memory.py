@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assistant.config.settings import Settings
-from assistant.events import ReplyStarted, SessionEvent, SpeechStarted, TurnFinished
+from assistant.events import InterimWords, ReplyStarted, SessionEvent, SpeechStarted, TurnFinished
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, UserMessage
 from assistant.memory.extraction import Line
 from assistant.memory.extractor import Extractor
@@ -56,8 +56,14 @@ class UserMemory:
         """Processes a session event of any conversation. `facts`: those of the conversation."""
         if isinstance(event, SpeechStarted | ReplyStarted | TurnFinished):
             self.extractor.note_turn()
-        if facts is not None and isinstance(event, SpeechStarted | TurnFinished):
+        if facts is None:
+            return
+        if isinstance(event, SpeechStarted | TurnFinished):
             self.keeper.refresh(facts.user)
+        if isinstance(event, TurnFinished):
+            self.keeper.recall.turn_ended()
+        if isinstance(event, InterimWords) and facts.user.index.has_vectors:
+            self.keeper.recall.prepare(event.text)
 
     def recalling(self, model: ChatModel, uncached: ChatModel, effects: SkillEffects) -> RecallingChat:
         """Returns the language model of one conversation with its memory before it."""

@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
 
+import numpy as np
+from support.engines.cache_parts import InlineExecutor
+
 from assistant.memory.facts import AddFact, ConversationFacts, RemoveFacts, UserFacts
 from assistant.memory.notes import HEADING, MAX_PER_TURN
 from assistant.memory.recalling_chat import Recall, RecallingChat
+from llm.cache import Vector
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, Token
 
 SYSTEM = Message("system", "Be brief.")
@@ -152,3 +156,36 @@ def test_owner_who_wants_no_memory_gets_no_notes() -> None:
     facts = facts_of("my daughter is called Ada")
     facts.user.enabled = False
     assert len(asyncio.run(Chat(facts).attempt("How old is my daughter?"))) == 2
+
+
+class Embedder:
+    """Embeds texts as their number of words about food, slowly or not at all."""
+
+    name, threshold = "food", 0.9
+
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+
+    def load(self) -> None:
+        """Nothing to load."""
+
+    def embed(self, text: str) -> Vector:
+        self.embedded.append(text)
+        food = any(word in text for word in ("eat", "bake", "cake"))
+        return np.array([1.0, 0.0] if food else [0.0, 1.0], np.float32)
+
+
+async def test_interim_words_find_a_fact_by_meaning() -> None:
+    threads, embedder = InlineExecutor(), Embedder()
+    recall = Recall(embedder, threads, threads)
+    user = facts_of("I like to bake", "we live in Rome").user
+    user.index.update({fact.key: fact.text for fact in user.facts})
+    recall.embed_missing(user)
+    recall.prepare("what shall I eat")
+    await asyncio.sleep(0)
+    asked = len(embedder.embedded)
+    (key,) = await recall.find("What shall I eat, dear?", user)
+    assert [fact.text for fact in user.facts if fact.key == key] == ["I like to bake"]
+    assert len(embedder.embedded) == asked
+    recall.turn_ended()
+    assert len(await recall.find("some cake, please", user)) == 1  # typed: its embedding is waited for

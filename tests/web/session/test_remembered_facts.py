@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from support.conversations.loaded_skills import loaded_skills
 from support.servers.session_server import (
     RecordingClient,
@@ -21,7 +20,6 @@ from support.servers.session_server import (
     settings_for,
 )
 
-from assistant.memory import recalling_chat
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
 from assistant.setup.answering.user_memory import user_memory
@@ -29,11 +27,6 @@ from assistant.storage.conversation_file import ConversationFile, owner_of_brows
 
 MINE, OTHER = "a" * 40, "b" * 40
 PATH = "/v1/repartee/memory"
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling_chat, "WORDS_TIMEOUT_S", 20.0)  # these tests are not about a busy machine
 
 
 @dataclass(slots=True)
