@@ -78,6 +78,7 @@ from assistant.turns.effects import (
     UnduckReply,
 )
 from assistant.turns.events import (
+    FellAsleep,
     FrameProcessed,
     InputCleared,
     InputCommitted,
@@ -173,6 +174,7 @@ class Session:
     _devices: RestingDevices = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
+    _asleep: bool = False  # turn taking knows that the conversation sleeps
     _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
@@ -419,8 +421,11 @@ class Session:
                 self._process_frame(taken)
             else:
                 self._audio_input.skip(taken)
-        if not self.wake_word.awake:
+        asleep, self._asleep = self._asleep, not self.wake_word.awake
+        if self._asleep:
             self._position = frame.end
+            if not asleep:
+                self._dispatch(FellAsleep(frame.end))
             self.microphone.batches_silence = False  # all sound is
             self._announce_what_is_due()
         self._devices.rest(not self.wake_word.awake and not self.engines.skill_effects.rings_soon)
@@ -430,12 +435,13 @@ class Session:
         """The activity that keeps the conversation awake. A reply without words opens no window, as with the phrase."""
         if self.turns.phase is Phase.REPLYING and self._reply_manager.is_without_words(self.turns.replying):
             return Activity.SPEECH
-        if self.turns.phase in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT}:
+        if self.turns.phase in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT} or self.turns.confirms_speech:
             return Activity.SPEECH
         return Activity.NONE if self._can_begin_unasked() else Activity.REPLY
 
     def use_wake_word(self, wake_word: WakeWordListener | None) -> None:
         """Sleeps until a wake word from now on; None: always listens."""
+        self._asleep = False
         if self.wake_word is not None:
             for frame in self.wake_word.release():
                 self._audio_input.skip(frame)
@@ -445,13 +451,18 @@ class Session:
             wake_word.accept = self.on_wake_word
 
     def on_wake_word(self, detection: WakeWordDetection) -> bool:
-        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it."""
+        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it.
+
+        A reply that nothing was heard of goes on: who says no more than the word still waits for their answer.
+        """
         replying = self.turns.replying
         if replying is not None:
             phrase = self.wake_phrase.spoken_name(detection.word)
             if phrase.is_in(self._reply_manager.recent_text(replying)):
                 return False
-            if (segment := self._audio_input.segment) is not None and self.turns.has_overlap:
+            if self.turns.reply_awaits_sound:
+                pass
+            elif (segment := self._audio_input.segment) is not None and self.turns.has_overlap:
                 words = Transcript(segment, self._position, phrase.text)
                 self._dispatch(InterimTranscript(self._position, words, has_wake_phrase=True))
             else:

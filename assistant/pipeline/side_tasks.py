@@ -52,9 +52,14 @@ class SideTasks:
         for work, name in waiting:
             self.start_task(work, name)
 
+    @property
+    def accepts_tasks(self) -> bool:
+        """Whether another task is started, now or when the conversation begins."""
+        return not self._stopped and len(self._running) + len(self._waiting) < MAX_TASKS
+
     def start_task(self, work: Work, name: str) -> asyncio.Task[None] | None:
         """Starts a task; its errors are reported. Returns None if it waits for the conversation, or is not started."""
-        if self._stopped or len(self._running) + len(self._waiting) >= MAX_TASKS:
+        if not self.accepts_tasks:
             return None
         if self._group is None:
             self._waiting.append((work, name))

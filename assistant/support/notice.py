@@ -34,7 +34,11 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         "restart_failed": "{name} could not be restarted: {reason}",
         "side_task_failed": "internal error beside the conversation: {reason}",
         "smart_turn_failed": ("Smart Turn failed ({reason}); from now on the end of turn is estimated without it"),
-        "wake_word_failed": "the wake word cannot be listened for ({reason}); all speech is answered",
+        "wake_word_reloads": "the wake word's detector failed ({reason}); it is loaded again",
+        "wake_word_failed": (
+            "the wake word cannot be listened for: {reason} Until it is chosen again or turned off, only typed text is "
+            "answered."
+        ),
         "voices_not_judged": "who speaks is not always known, because {reason}; meanwhile every voice counts",
         "vad_failed": "speech detection failed ({reason}); {name} is used instead",
         "other_language": (

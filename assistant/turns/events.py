@@ -263,10 +263,17 @@ class ReplyCancelled:
     including_request: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class FellAsleep:
+    """The conversation waits for its wake word from here on: no frame is reported until it wakes."""
+
+    position: Samples
+
+
 ReportedEvent = (
     FrameProcessed | InterimTranscript | DraftTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed
     | PlaybackProgress | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
-    | VoiceJudged
+    | VoiceJudged | FellAsleep
 )  # fmt: skip
 """The events that a session reports. A trace holds these; the others follow from them."""
 

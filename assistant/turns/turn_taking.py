@@ -38,6 +38,7 @@ from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
     Event,
+    FellAsleep,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -90,6 +91,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         InputCleared: idle.on_input_cleared,
         ReplyCancelled: idle.on_reply_cancelled,
         VoiceJudged: idle.on_voice_judged,  # → UserSpeaking
+        FellAsleep: idle.on_fell_asleep,
     },
     # The other events first make the candidate a turn; see `_CONFIRMING_EVENTS`.
     ConfirmingSpeech: {
@@ -223,6 +225,11 @@ class TurnTaking:
     def phase(self) -> Phase:
         """The phase of the conversation."""
         return _PHASES[type(self._conversation.state)]
+
+    @property
+    def confirms_speech(self) -> bool:
+        """Whether a speech onset is not confirmed yet; the phase is IDLE."""
+        return isinstance(self._conversation.state, ConfirmingSpeech)
 
     @property
     def replying(self) -> ReplyId | None:

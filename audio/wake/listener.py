@@ -29,14 +29,16 @@ class WakeWordListener:
     """The wake words of one conversation. Not thread-safe.
 
     Attributes:
-        detector: Detects the wake words.
+        detector: Detects the wake words. None: it is being loaded, or has failed, and no word wakes the conversation.
         gate: Decides whether the conversation is awake.
         accept: Called with each detection; returns whether it counts. The reply itself may contain the word.
+        on_failure: Called with the error of a detector, which is then not used any more.
     """
 
-    detector: WakeWordDetector
+    detector: WakeWordDetector | None
     gate: WakeWordGate
     accept: Callable[[WakeWordDetection], bool] = lambda _detection: True
+    on_failure: Callable[[Exception], None] = lambda _error: None
     _held: deque[Frame] = field(default_factory=deque)
     _word_end: Samples = Samples(0)  # of the word that has woken the conversation
 
@@ -56,7 +58,7 @@ class WakeWordListener:
         Frames that are not heard are to be kept only, as sound before the next speech. `activity`: what goes on in the
         conversation.
         """
-        detection = self.detector.process(frame)
+        detection = self._detect(frame)
         if detection is not None and self.accept(detection):
             if not self.gate.awake:
                 self._word_end = detection.end
@@ -75,6 +77,16 @@ class WakeWordListener:
             else:  # a timer rings, or typed text is answered: nobody has spoken to the assistant
                 yield held, False
         yield _without_word(frame, self._word_end), frame.end > self._word_end
+
+    def _detect(self, frame: Frame) -> WakeWordDetection | None:
+        if self.detector is None:
+            return None
+        try:
+            return self.detector.process(frame)
+        except Exception as error:  # noqa: BLE001 - a broken detector must not end the conversation
+            self.detector = None
+            self.on_failure(error)
+            return None
 
 
 def _without_word(frame: Frame, word_end: Samples) -> Frame:

@@ -16,6 +16,7 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import session_settings, turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.listening.wake_word_loader import WakeWordLoader
 from assistant.setup.listening.wake_words import wake_word_listener
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
@@ -100,7 +101,7 @@ def session(
         turns = replace(turns, focus=FocusThresholds(waits_for_words=gate.phrase is not None))
     if isinstance(speaker, RemoteSpeaker):
         engines.skill_effects.is_unheard = lambda: speaker.is_disconnected
-    return Session(
+    session = Session(
         microphone,
         speaker,
         engines,
@@ -121,6 +122,9 @@ def session(
         push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,
         sound_output=sound_output,
     )
+    if wake_word is not None:
+        WakeWordLoader(session, wake_word, talk.wake_word.split()).watch()
+    return session
 
 
 def conversation_name() -> str:

@@ -9,6 +9,7 @@ from assistant.turns.words.wake_phrase import WakePhrase
 from audio.engines.wake import WakeWordEngine
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
+from audio.wake import WakeWordDetector
 from audio.wake.gate import WakeWordGate
 from audio.wake.listener import WakeWordListener
 
@@ -50,6 +51,20 @@ def wake_word_listener(names: Sequence[str], listen_s: float) -> WakeWordListene
 
     `listen_s`: time after a reply in which no wake word is needed.
     """
+    listener = sleeping_listener(listen_s)
+    listener.detector = wake_word_detector(names)
+    return listener
+
+
+def sleeping_listener(listen_s: float) -> WakeWordListener:
+    """Returns a listener whose detector is not loaded yet: the conversation sleeps, and no word wakes it.
+
+    `listen_s`: time after a reply in which no wake word is needed.
+    """
     after_word_s = max(listen_s, WakePhraseThresholds().after_phrase_window_s)
-    gate = WakeWordGate(samples_of_s(after_word_s), samples_of_s(listen_s))
-    return WakeWordListener(wake_word_engine(names).make(names), gate)
+    return WakeWordListener(None, WakeWordGate(samples_of_s(after_word_s), samples_of_s(listen_s)))
+
+
+def wake_word_detector(names: Sequence[str]) -> WakeWordDetector:
+    """Returns the detector of these wake words. Blocking: 50 ms. Raises EngineLoadError as `wake_word_engine`."""
+    return wake_word_engine(names).make(names)

@@ -3,6 +3,7 @@
 from assistant.turns.conversation import Conversation
 from assistant.turns.effects import Effects, TurnDiscarded
 from assistant.turns.events import (
+    FellAsleep,
     FrameProcessed,
     InputCleared,
     InputCommitted,
@@ -40,6 +41,12 @@ def on_voice_judged(conversation: Conversation, _state: Idle, event: VoiceJudged
     if isinstance(conversation.state, UserSpeaking):
         conversation.state.turn.voice.add_verdict(event, onset, conversation.settings)
     return begun
+
+
+def on_fell_asleep(conversation: Conversation, _state: Idle, _event: FellAsleep) -> Effects:
+    """Ends the wait for a silent user: they have not been heard since, so their silence is unknown."""
+    conversation.reply_heard_at = None
+    return ()
 
 
 def on_input_committed(conversation: Conversation, _state: object, event: InputCommitted) -> Effects:

@@ -29,6 +29,7 @@ they equal other words, and whether they are a backchannel.
     ended 41600 1 2                                   the reply has ended
     request 41600 greeting 1                          a reply was requested; 1: with a text to say
     submitted|pressed|cleared|cancelled 41600         actions of the client
+    asleep 41600                                      the conversation waits for its wake word, without frames
     voice 41600 34112 other                           whose voice the speech since a position is: own, other or unsure
     cancelled 41600 request                           cancelled including the request for a reply
 """
@@ -45,6 +46,7 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
+    FellAsleep,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -88,8 +90,9 @@ _CLIENT_ENTRIES = {
     KeyPressed: "pressed",
     InputCleared: "cleared",
     ReplyCancelled: "cancelled",
+    FellAsleep: "asleep",
 }
-"""Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
+"""Names of the client's actions, and of others that have a position only, in the trace. They are part of its format."""
 
 _GROUPS: dict[str, type[Any]] = {
     "profile": EndOfTurnProfile,
@@ -135,7 +138,7 @@ LoggedEvent = ReportedEvent | TurnSettings
 SingleEvent = (
     InterimTranscript | DraftTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress
     | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
-    | VoiceJudged
+    | VoiceJudged | FellAsleep
 )  # fmt: skip
 """Events with one entry each. Frames share entries."""
 
@@ -225,7 +228,7 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: C901, PLR0911,
             return f"submitted {position} behind"
         case ReplyCancelled(position, including_request=True):
             return f"cancelled {position} request"
-        case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled():
+        case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled() | FellAsleep():
             return f"{_CLIENT_ENTRIES[type(event)]} {event.position}"
         case _:
             assert_never(event)
@@ -419,6 +422,8 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return InputCommitted(sample, bool(after_current_reply))
         case "voice", [since, ("own" | "other" | "unsure") as verdict]:
             return VoiceJudged(sample, Samples(int(since)), verdict)
+        case "asleep", []:
+            return FellAsleep(sample)
         case "pressed", []:
             return KeyPressed(sample)
         case "cleared", []:

@@ -1,9 +1,10 @@
 """A conversation that sleeps until its wake word is heard, in virtual time."""
 
 import pytest
-from support.conversations.simulation import Simulation, Utterance
+from support.conversations.simulation import LoudnessVad, Simulation, Utterance
 
 from assistant.events import SpeechStarted, UserTurnCommitted, WakeWordHeard
+from assistant.skills.answers import SetTimer
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
 from audio.frame import Frame
@@ -14,6 +15,7 @@ from audio.wake.listener import WakeWordListener
 
 TIME = "what time is it"
 DETECTED_AFTER_MS = 100
+PASTA = SetTimer(2.0, "pasta", "Your pasta timer is done.")
 
 
 class ScriptedDetector:
@@ -27,6 +29,13 @@ class ScriptedDetector:
             if frame.start <= end + samples_of_ms(DETECTED_AFTER_MS) < frame.end:
                 return WakeWordDetection("okay_nabu", Samples(end))
         return None
+
+
+class BrokenDetector:
+    """Fails at each frame."""
+
+    def process(self, frame: Frame) -> WakeWordDetection | None:
+        raise RuntimeError("the network is broken")
 
 
 def sleeping(
@@ -136,3 +145,48 @@ def test_unanswered_noise_lets_the_conversation_sleep() -> None:
     simulation.run()
     assert simulation.wake_word is not None
     assert not simulation.wake_word.awake
+
+
+def test_word_alone_does_not_cancel_an_answer_in_preparation() -> None:
+    simulation = sleeping(
+        Utterance(1000, 1500, "okay nabu"),
+        Utterance(1500, 2500, TIME),
+        length_ms=14_000,
+        called_ms=(4000,),
+    )
+    simulation.model.first_token_ms = 3000
+    result = simulation.run()
+    assert result.chunks
+    assert "answered" in [record.outcome for record in result.records]
+
+
+def test_speech_that_begins_at_the_end_of_the_window_is_heard() -> None:
+    # Awake up to 9500 ms: 8 s after the word.
+    simulation = sleeping(Utterance(1000, 1500, "okay nabu"), Utterance(9440, 10_440, TIME), length_ms=14_000)
+    simulation.vad = LoudnessVad(probability=0.6)
+    assert texts(simulation) == [TIME]
+
+
+@pytest.mark.parametrize("listen_s", [0.0, 8.0])
+def test_ring_of_a_sleeping_conversation_is_stopped_by_voice(listen_s: float) -> None:
+    simulation = sleeping(Utterance(6000, 6600, "stop"), length_ms=12_000, listen_s=listen_s)
+    simulation.at(0, lambda: simulation.skill_effects.timers.apply(PASTA, 1000.0))
+    result = simulation.run()
+    assert result.chunks[0] == PASTA.announcement
+    assert not simulation.skill_effects.timers.any_set
+
+
+def test_speech_before_a_ring_is_not_heard() -> None:
+    simulation = sleeping(Utterance(500, 1900, "we could go to the beach"), length_ms=5000)
+    simulation.at(0, lambda: simulation.skill_effects.timers.apply(PASTA, 1000.0))
+    assert simulation.run().events_of(SpeechStarted) == []
+
+
+def test_detector_that_fails_lets_the_conversation_sleep_on() -> None:
+    simulation = sleeping(Utterance(3000, 4000, TIME))
+    assert simulation.wake_word is not None
+    failures: list[Exception] = []
+    simulation.wake_word.detector, simulation.wake_word.on_failure = BrokenDetector(), failures.append
+    simulation.run()
+    assert simulation.recognizer.streams == []
+    assert len(failures) == 1

@@ -17,6 +17,7 @@ from assistant.turns.effects import CommitTurn, CommitWithoutReply, PrepareReply
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
+    FellAsleep,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -93,6 +94,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         InputCommitted(AT),
         KeyPressed(AT),
         InputCleared(AT),
+        FellAsleep(AT),
         ReplyCancelled(AT),
         VoiceJudged(AT, Samples(160), "own"),
         VoiceJudged(AT, Samples(160), "other"),

@@ -15,6 +15,7 @@ from assistant.pipeline.transcript_requests import TranscriptRequests
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
+    FellAsleep,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -265,6 +266,7 @@ events = st.one_of(
     st.builds(InputCommitted, positions),
     st.builds(KeyPressed, positions),
     st.builds(InputCleared, positions),
+    st.builds(FellAsleep, positions),
     st.builds(ReplyCancelled, positions, st.booleans()),
     st.builds(VoiceJudged, positions, positions, st.sampled_from(VERDICTS)),
 )
