@@ -50,7 +50,7 @@ SAID = {
         ("Olvida eso.", "Ya lo he olvidado."),
     ),
 }
-"""What is said in turn, and words of the answer."""
+"""The sentences of the user in turn, each with words of the answer."""
 
 
 async def speak(client: RecordingClient) -> None:
