@@ -83,7 +83,7 @@ class Page {
       note: (text) => this._notices.note(text),
     });
     this._firstRun = new FirstRun(this._settings.choices);
-    this._wake = wakeChoice({ onChange: (phrase) => this._wakePhraseChanged(phrase) });
+    this._wake = wakeChoice({ onChange: (phrase) => this._wakePhraseChanged(phrase), onLost: (phrase) => this._wakeSoundLost(phrase) });
     byId("push-to-talk").closest("label").after(this._wake.element);
     this._timerCard = new TimerCard((id, action) => this._session?.changeTimer(id, action));
     this._listCard = new ListCard((ids) => this._session?.removeListItems(ids));
@@ -361,6 +361,12 @@ class Page {
     if (phrase && byId("push-to-talk").checked) byId("push-to-talk").click(); // push-to-talk and the wake phrase exclude each other
     this._session?.setWakePhrase(phrase, chosenWord());
     this._drawPhase();
+  }
+
+  /** The server cannot notice the wake word by its sound, and its words may not be recognized: nothing more is sent. */
+  _wakeSoundLost(phrase) {
+    if (this._session) this._session.muted = true;
+    this._notices.note(text("notice.wake_sound_lost", { phrase }));
   }
 
   _reachable(reachable) {

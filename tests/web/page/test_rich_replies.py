@@ -187,3 +187,39 @@ def test_all_speech_goes_to_another_machine_only_with_consent(page: Page, server
     page.uncheck("#wake")
     page.check("#wake")  # asked once
     assert consent.count() == 0
+
+
+def with_sound_consent(page: Page, server: Server) -> None:
+    """Opens the page on another machine; its user allowed to compare sounds, but not to recognize words."""
+    kept = "{ wake: true, wakeWord: 'okay_nabu', wakeWords: ['okay_nabu'], wakeSoundConsent: 'page.localhost' }"
+    page.add_init_script(
+        f"""localStorage.setItem('repartee', localStorage.getItem('repartee') ?? JSON.stringify({kept}));
+        navigator.mediaDevices.getUserMedia = async () =>
+        new MediaStreamAudioDestinationNode(window.silence ??= new AudioContext()).stream;"""
+    )
+    page.goto(server.url.replace("127.0.0.1", "page.localhost"))
+
+
+def test_words_are_not_recognized_by_consent_for_sounds(page: Page, server: Server) -> None:
+    with_sound_consent(page, server)
+    page.click("#start")
+    wait_until(page, lambda: "cannot notice “okay nabu” by its sound" in page.inner_text("body"), "the page says so")
+    assert "muted" in (page.get_attribute("body", "class") or "")
+    wait_until(page, lambda: phrases(server)[-1] is None, "the server knows")
+    page.click("#settings-open")
+    assert not page.is_checked("#wake")
+    page.click("#wake")  # words are recognized from here on
+    assert "recognizes the words" in page.locator("#wake-consent").inner_text()
+
+
+def test_own_wake_phrase_needs_a_consent_of_its_own(page: Page, server: Server) -> None:
+    with_sound_consent(page, server)
+    page.click("#settings-open")
+    assert page.is_checked("#wake")
+    page.select_option("#wake-kind", "")
+    assert "recognizes the words" in page.locator("#wake-consent").inner_text()
+    page.click("#wake-consent button:not([value=agree])")
+    wait_until(page, lambda: page.input_value("#wake-kind") == "okay_nabu", "the wake word stays")
+    page.select_option("#wake-kind", "")
+    page.click("#wake-consent button[value=agree]")
+    wait_until(page, lambda: page.is_visible("#wake-phrase"), "a phrase of one's own")

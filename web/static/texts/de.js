@@ -206,6 +206,7 @@ export default {
   "notice.not_sent": "Nicht gesendet: keine Verbindung. Dein Text bleibt im Feld; sende ihn später noch einmal.",
   "notice.no_webrtc": "Kein WebRTC zu diesem Server: die Seite nutzt einen WebSocket. {message}",
   "notice.udp": "Vielleicht ist UDP gesperrt.",
+  "notice.wake_sound_lost": "Dieser Server kann „{phrase}“ nicht am Klang bemerken. Der Weckruf ist abgeschaltet, und das Mikrofon ist stumm.",
   "notice.sounded_like": "Das klang nach {language}. Zu {language} wechseln?",
   "notice.switch_to": "Zu {language} wechseln",
   "notice.no_words": "Es wurden keine Worte erkannt. Bitte sage es noch einmal.",

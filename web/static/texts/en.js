@@ -216,6 +216,7 @@ export default {
   "notice.not_sent": "Not sent: there is no connection. Your text stays in the input; send it again later.",
   "notice.no_webrtc": "No WebRTC to this server: the page uses a WebSocket. {message}",
   "notice.udp": "UDP may be blocked.",
+  "notice.wake_sound_lost": "This server cannot notice “{phrase}” by its sound. The wake phrase is switched off, and the microphone is muted.",
   "notice.sounded_like": "That sounded like {language}. Switch to {language}?",
   "notice.switch_to": "Switch to {language}",
   "notice.no_words": "No words were recognized. Please say it again.",

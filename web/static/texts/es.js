@@ -206,6 +206,7 @@ export default {
   "notice.not_sent": "No enviado: no hay conexión. Tu texto queda en el campo; envíalo más tarde.",
   "notice.no_webrtc": "Sin WebRTC con este servidor: la página usa un WebSocket. {message}",
   "notice.udp": "Quizá UDP está bloqueado.",
+  "notice.wake_sound_lost": "Este servidor no puede notar «{phrase}» por su sonido. La frase de activación está desactivada y el micrófono, silenciado.",
   "notice.sounded_like": "Eso sonaba a {language}. ¿Cambiar a {language}?",
   "notice.switch_to": "Cambiar a {language}",
   "notice.no_words": "No se reconocieron palabras. Dilo otra vez, por favor.",

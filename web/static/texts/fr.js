@@ -206,6 +206,7 @@ export default {
   "notice.not_sent": "Non envoyé : pas de connexion. Votre texte reste dans le champ ; renvoyez-le plus tard.",
   "notice.no_webrtc": "Pas de WebRTC vers ce serveur : la page utilise un WebSocket. {message}",
   "notice.udp": "UDP est peut-être bloqué.",
+  "notice.wake_sound_lost": "Ce serveur ne peut pas remarquer « {phrase} » à son timbre. La phrase d'éveil est désactivée et le micro est coupé.",
   "notice.sounded_like": "Cela ressemblait à cette langue : {language}. Passer en {language} ?",
   "notice.switch_to": "Passer en {language}",
   "notice.no_words": "Aucun mot n'a été reconnu. Veuillez le redire.",

@@ -16,7 +16,8 @@ const DEFAULTS = {
   wakePhrase: "hey computer",
   wakeWord: "", // name of a wake word that the server notices by its sound; empty: wakePhrase
   wakeWords: [], // those that the last server had
-  wakeConsent: "", // host to which all speech may be sent
+  wakeConsent: "", // host to which all speech may be sent, to recognize it
+  wakeSoundConsent: "", // host to which all speech may be sent, to compare its sound only
   transport: "auto",
   panelsOpen: false, // whether the panels with the details of the latency are open
 };
