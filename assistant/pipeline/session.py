@@ -467,6 +467,7 @@ class Session:
                 self._dispatch(InterimTranscript(self._position, words, has_wake_phrase=True))
             else:
                 self.cancel_reply()
+        self.wake_phrase.note_word(detection.word, detection.end)
         self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end)))
         return True
 

@@ -131,3 +131,51 @@ def test_request_follows_fillers_and_wake_phrase(fillers: list[str], joint: str,
 def test_any_text_is_accepted(text: str) -> None:
     found = HEY.text_after(text)
     assert found is None or text.endswith(found) or found == ""
+
+
+# ---- wake words by sound ----
+
+
+@text_cases(
+    ("text", "words"),
+    [
+        ("Bu, what time is it?", "what time is it?"),
+        ("Nabu, what time is it?", "what time is it?"),
+        ("Nabo what time is it?", "what time is it?"),
+        ("Okay, Nabu.", ""),
+        ("Boo, what time is it?", "Boo, what time is it?"),
+        ("What time is it?", "What time is it?"),
+        ("Buy some milk", "Buy some milk"),
+        ("U", "U"),
+        ("", ""),
+    ],
+)
+def test_rest_of_a_wake_word_is_removed(text: str, words: str) -> None:
+    assert WakePhrase("okay nabu").text_after_rest(text) == words
+
+
+@pytest.mark.parametrize("phrase", ["okay nabu", "hey jarvis", "hey mycroft", "alexa"])
+@pytest.mark.parametrize("words", ["is it raining", "a timer of ten minutes", "us or them", "of course", "an apple"])
+def test_common_first_words_are_no_rest_of_a_wake_word(phrase: str, words: str) -> None:
+    assert WakePhrase(phrase).text_after_rest(words) == words
+
+
+def heard_at(position: Samples) -> WakePhraseGate:
+    gate = WakePhraseGate(by_sound={"okay_nabu": WakePhrase("okay nabu")})
+    gate.note_word("okay_nabu", position)
+    return gate
+
+
+def test_rest_of_a_wake_word_is_removed_only_near_its_end() -> None:
+    assert heard_at(NOON).classify("Bu, what time is it?", NOON) == AddressedSpeech("meant", "what time is it?")
+    late = Samples(NOON + samples_of_s(1))
+    assert heard_at(NOON).classify("Bu, what time is it?", late).text == "Bu, what time is it?"
+
+
+def test_rest_of_a_wake_word_alone_is_no_question() -> None:
+    assert heard_at(NOON).classify("Nabu.", NOON).kind == "called"
+
+
+def test_words_before_a_wake_word_by_sound_are_kept() -> None:
+    speech = heard_at(NOON).classify("What time is it? Okay Nabu.", Samples(0))
+    assert speech == AddressedSpeech("meant", "What time is it?")
