@@ -4,22 +4,29 @@
                                      └─── asleep ─▶ held for 2 s, then skipped
 
 A detection comes up to 0.2 s after the word, when the question behind it may have begun. So the frames after the word
-are heard from the held ones. The word itself becomes silence: it is no part of the question.
+are heard from the held ones. The word itself becomes silence: it is no part of the question. Its estimated end may be
+150 ms wrong, so the silence ends at the quietest place near it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from audio.frame import Frame
-from audio.units import FRAME_MS, Samples
+from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.wake import WakeWordDetection, WakeWordDetector
 from audio.wake.gate import Activity, WakeWordGate
 
 HELD_S = 2.0
 """Sound kept while the conversation sleeps, in seconds: longer than a wake word and its detection."""
+
+_SEARCH = samples_of_ms(150)
+"""Largest error of an estimated end of a word, as `WakeWordDetection` says."""
+
+_STEP, _WINDOW = samples_of_ms(5), samples_of_ms(20)
+"""Step of the search for the quietest place, and the length of sound that is compared."""
 
 _HELD_FRAMES = round(HELD_S * 1000 / FRAME_MS)
 
@@ -61,7 +68,7 @@ class WakeWordListener:
         detection = self._detect(frame)
         if detection is not None and self.accept(detection):
             if not self.gate.awake:
-                self._word_end = detection.end
+                self._word_end = _quietest_place([*self._held, frame], detection.end)
             self.gate.wake(detection.end)
         self.gate.add_frame(frame.end, activity)
         if not self.gate.awake:
@@ -87,6 +94,21 @@ class WakeWordListener:
             self.detector = None
             self.on_failure(error)
             return None
+
+
+def _quietest_place(frames: Sequence[Frame], estimated: Samples) -> Samples:
+    """Returns the quietest place near an estimated end of a word; of equally quiet ones the nearest.
+
+    What has not arrived yet is not known, so the places before the estimate reach no further than those after it.
+    """
+    half = _WINDOW // 2
+    reach = min(_SEARCH, frames[-1].end - estimated - half, estimated - frames[0].start - half)
+    sound = np.concatenate([frame.pcm for frame in frames]).astype(np.float32)
+    levels: dict[int, float] = {}
+    for place in sorted(range(-reach, reach + 1, _STEP), key=abs):
+        begin = estimated + place - frames[0].start - half
+        levels[estimated + place] = float(np.square(sound[begin : begin + _WINDOW]).sum())
+    return Samples(min(levels, key=levels.__getitem__, default=estimated))
 
 
 def _without_word(frame: Frame, word_end: Samples) -> Frame:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
@@ -60,6 +61,21 @@ def test_word_that_ends_after_its_detection_stays_silent() -> None:
     assert next(frame.start for frame, heard in frames if heard) == samples_of_ms(3060)
     sound = np.concatenate([frame.pcm for frame, _ in frames])
     assert not sound[samples_of_ms(1020) : samples_of_ms(3070)].any()
+
+
+@pytest.mark.parametrize("error_ms", [-95, -55, 5, 45, 85])
+def test_silence_ends_between_word_and_question(error_ms: int) -> None:
+    sound = np.full(samples_of_ms(4000), 1000, np.int16)  # the word ends at 2900 ms, the question begins at 2930 ms
+    sound[samples_of_ms(2900) : samples_of_ms(2930)] = 3
+    end_ms = 2915 + error_ms
+    listener = listener_of((end_ms + 100, end_ms))
+    frames = [
+        taken_frame
+        for start in range(0, len(sound), FRAME_SAMPLES)
+        for taken_frame, _ in listener.take(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), Activity.NONE)
+    ]
+    loud = np.flatnonzero(np.concatenate([frame.pcm for frame in frames])[samples_of_ms(1200) :] > 100)
+    assert loud[0] == samples_of_ms(2930 - 1200)
 
 
 def test_conversation_sleeps_again_without_a_gap() -> None:
