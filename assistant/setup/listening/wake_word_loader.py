@@ -49,7 +49,7 @@ class WakeWordLoader:
         self.watch()
         tasks = self.session.side_tasks
         if not tasks.accepts_tasks:
-            self._report_failure("too many tasks run beside the conversation.")
+            self._fail("too many tasks run beside the conversation.")
             return
         tasks.start_task(self._load, name=f"wake word {' '.join(self.names)}")
 
@@ -58,17 +58,17 @@ class WakeWordLoader:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 self.listener.detector = await asyncio.to_thread(wake_word_detector, self.names)
         except Exception as error:  # noqa: BLE001 - the user is told
-            self._report_failure(_sentence(error))
+            self._fail(_sentence(error))
 
     def _detector_failed(self, error: Exception) -> None:
         if self._reloads == MAX_RELOADS:
-            self._report_failure(_sentence(error))
+            self._fail(_sentence(error))
             return
         self._reloads += 1
         self.session.context.report_problem(notice("wake_word_reloads", reason=reason_of(error)))
         self.start()
 
-    def _report_failure(self, reason: str) -> None:
+    def _fail(self, reason: str) -> None:
         if self.session.wake_word is self.listener:  # the client has not changed it meanwhile
             self.on_failed()
             self.session.context.report_problem(notice("wake_word_failed", reason=reason))
