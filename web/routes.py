@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from assistant.setup.answering.user_memory import memory_file
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile
@@ -130,7 +132,7 @@ def api_routes(
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.send_model)),
         *conversation_routes(parts.conversations, bodies, answered),
-        *memory_routes(lambda: engine_loader.memory, bodies, answered),
+        *memory_routes(lambda: engine_loader.memory, partial(memory_file, engine_loader.environ), bodies, answered),
     ]
     if setup is not None:
         routes += setup_routes(PageSetup(setup, bodies, state), answered)

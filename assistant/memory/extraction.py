@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from assistant.memory.fact_index import content_words, word_beginning
 from assistant.memory.facts import MAX_FACT_CHARS, Fact, new_key, same_words
-from assistant.memory.unkeepable import reason_not_to_keep
+from assistant.memory.unkeepable import names_secret, reason_not_to_keep
 from llm.chat import Message
 
 MAX_ANSWER_TOKENS = 400
@@ -82,9 +83,7 @@ def parts_of(lines: Sequence[Line], last_item: int) -> tuple[Part, ...]:
     """Returns the lines in parts for one request each. `last_item`: number of the last item of the conversation."""
     parts: list[list[Line]] = [[]]
     chars = 0
-    for line in map(_shortened, lines):
-        if line is None:
-            continue
+    for line in _without_secrets(lines):
         if parts[-1] and chars + len(line.text) > MAX_PART_CHARS and line.who == "user":
             parts.append([])
             chars = 0
@@ -113,6 +112,8 @@ def drawn_facts(
 ) -> dict[str, Fact | None]:
     """Returns the changes that an answer asks for, after all checks: new facts by key, None for those replaced.
 
+    A fact is replaced only by a new one about the same thing, and never if the user has asked to remember it.
+
     Raises UnusableAnswerError if it is not the JSON that was asked for.
     """
     told = known[-MAX_KNOWN:]
@@ -123,15 +124,20 @@ def drawn_facts(
         number = entry.get("replaces")
         is_number = isinstance(number, int) and not isinstance(number, bool) and 0 < number <= len(told)
         replaced = told[number - 1] if is_number and isinstance(number, int) else None
-        if text is None:
+        if text is None or same_words(text) in words_known:
             continue
-        if replaced is not None and same_words(replaced.text) != same_words(text):
+        if replaced is not None and replaced.is_drawn and _are_about_the_same(replaced.text, text):
             changes[replaced.key] = None
-        if same_words(text) not in words_known:
-            fact = Fact(new_key(), text, said_at, conversation)
-            changes[fact.key] = fact
-            words_known.add(same_words(text))
+        fact = Fact(new_key(), text, said_at, conversation, is_drawn=True)
+        changes[fact.key] = fact
+        words_known.add(same_words(text))
     return changes
+
+
+def _are_about_the_same(text: str, other: str) -> bool:
+    """Returns whether two facts share a word that tells what they are about."""
+    beginnings = [{word_beginning(word) for word in content_words(one)} for one in (text, other)]
+    return not beginnings[0].isdisjoint(beginnings[1])
 
 
 def _entries(answer: str) -> list[Mapping[str, Any]]:
@@ -170,10 +176,23 @@ def _folded(text: str) -> str:
     return same_words(plain)
 
 
-def _shortened(line: Line) -> Line | None:
-    text = " ".join(line.text.split())
-    if not text or (line.who == "user" and len(text) > MAX_USER_CHARS):
-        return None
-    if line.who == "user" and reason_not_to_keep(text) not in {None, "instruction"}:
-        return None  # a secret is not sent to a language model once more
+def _without_secrets(lines: Sequence[Line]) -> list[Line]:
+    """Returns the lines that may be sent to a language model.
+
+    A line that names a secret is left out, and so are the user's next words: "my password is" – "sunflower".
+    """
+    kept: list[Line] = []
+    secret_named = False
+    for line in lines:
+        text = " ".join(line.text.split())
+        if names_secret(text):
+            secret_named = True
+        elif line.who == "user" and secret_named:
+            secret_named = False
+        elif text and (line.who == "assistant" or len(text) <= MAX_USER_CHARS):
+            kept.append(_shortened(line, text))
+    return kept
+
+
+def _shortened(line: Line, text: str) -> Line:
     return Line(line.who, text[:MAX_ASSISTANT_CHARS] if line.who == "assistant" else text, line.item)

@@ -18,6 +18,11 @@ _CREATE = (
     "CREATE TABLE IF NOT EXISTS fact_readings (owner TEXT NOT NULL, conversation TEXT NOT NULL, item INTEGER NOT NULL, "
     "claimed_s REAL NOT NULL, PRIMARY KEY (owner, conversation))",
 )
+_ADDED = (
+    ("facts", "is_drawn", "INTEGER NOT NULL DEFAULT 0"),
+    ("fact_readings", "speaker", "TEXT NOT NULL DEFAULT ''"),
+)
+"""Columns that were added later: table, name and type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Reading:
         began_at: ISO 8601.
         changed_s: When it changed last, in seconds since 1970.
         item: Number of the last item that was read.
+        speaker: Name of the voice whose words were read; "" if none had a name.
         lines: The items after it, as they are stored, with their numbers.
     """
 
@@ -51,20 +57,29 @@ class Reading:
     began_at: str
     changed_s: float
     item: int
+    speaker: str
     lines: tuple[tuple[int, bytes], ...]
 
 
 def exists(database: sqlite3.Connection) -> bool:
-    """Returns whether there are the tables."""
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fact_readings'"
-    return database.execute(query).fetchone() is not None
+    """Returns whether there are the tables, with all their columns."""
+    return all(_has_column(database, table, column) for table, column, _ in _ADDED)
 
 
 def create(database: sqlite3.Connection) -> None:
     """Creates the tables, in a transaction, unless they are there."""
-    if not exists(database):
-        for statement in _CREATE:
-            database.execute(statement)
+    if exists(database):
+        return
+    for statement in _CREATE:
+        database.execute(statement)
+    for table, column, kind in _ADDED:
+        if not _has_column(database, table, column):
+            database.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+
+
+def _has_column(database: sqlite3.Connection, table: str, column: str) -> bool:
+    query = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+    return database.execute(query, (table, column)).fetchone() is not None
 
 
 def state_of(database: sqlite3.Connection, owner: str) -> OwnerState:
@@ -76,7 +91,8 @@ def state_of(database: sqlite3.Connection, owner: str) -> OwnerState:
 def facts_of(database: sqlite3.Connection, owner: str) -> tuple[Fact, ...]:
     """Returns the facts of an owner, the oldest first."""
     rows = database.execute(
-        "SELECT key, text, said_at, conversation FROM facts WHERE owner = ? ORDER BY said_at DESC, key LIMIT ?",
+        "SELECT key, text, said_at, conversation, is_drawn FROM facts WHERE owner = ? "
+        "ORDER BY said_at DESC, key LIMIT ?",
         (owner, MAX_FACTS),
     )
     facts = [fact for row in rows if (fact := _fact(row)) is not None]
@@ -89,11 +105,24 @@ def write(database: sqlite3.Connection, owner: str, changes: Mapping[str, Fact |
         database.execute("DELETE FROM facts WHERE key = ? AND owner = ?", (key, owner))
         if fact is not None:
             database.execute(
-                "INSERT OR IGNORE INTO facts (key, owner, conversation, text, said_at) VALUES (?, ?, ?, ?, ?)",
-                (key, owner, fact.conversation, fact.text, fact.said_at),
+                "INSERT OR IGNORE INTO facts (key, owner, conversation, text, said_at, is_drawn) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (key, owner, fact.conversation, fact.text, fact.said_at, fact.is_drawn),
             )
     if changes:
+        beyond = "SELECT key FROM facts WHERE owner = ? ORDER BY said_at DESC, key LIMIT -1 OFFSET ?"
+        database.execute(f"DELETE FROM facts WHERE key IN ({beyond})", (owner, MAX_FACTS))  # noqa: S608
         _bump(database, owner)
+
+
+def delete_all(database: sqlite3.Connection, owner: str) -> int:
+    """Deletes all facts of an owner. Returns their number. Nothing is drawn from the conversations so far."""
+    if not exists(database):
+        return 0
+    deleted = database.execute("DELETE FROM facts WHERE owner = ?", (owner,)).rowcount
+    discard_readings(database, owner)
+    _bump(database, owner)
+    return deleted
 
 
 def enable(database: sqlite3.Connection, owner: str, *, enabled: bool) -> None:
@@ -112,17 +141,24 @@ def discard_readings(database: sqlite3.Connection, owner: str) -> None:
     database.execute("DELETE FROM fact_readings WHERE owner = ?", (owner,))
 
 
-def delete_of(database: sqlite3.Connection, conversations: Sequence[tuple[str, str]]) -> None:
-    """Deletes what was said in these conversations, by owner and id; the last conversation takes all along."""
+def delete_of(database: sqlite3.Connection, conversations: Sequence[tuple[str, str]], *, expired: bool) -> None:
+    """Deletes what was said in these conversations, by owner and id.
+
+    `expired`: they are deleted by their age, not by the user. Their facts stay: they are kept for later conversations.
+    """
     if not exists(database):
         return
     for owner, conversation in conversations:
-        database.execute("DELETE FROM facts WHERE owner = ? AND conversation = ?", (owner, conversation))
-        database.execute("DELETE FROM fact_readings WHERE owner = ? AND conversation = ?", (owner, conversation))
+        end_reading(database, owner, conversation)
+        if not expired:
+            database.execute("DELETE FROM facts WHERE owner = ? AND conversation = ?", (owner, conversation))
     for owner in dict.fromkeys(owner for owner, _ in conversations):
-        if database.execute("SELECT 1 FROM conversations WHERE owner = ? LIMIT 1", (owner,)).fetchone() is None:
-            database.execute("DELETE FROM facts WHERE owner = ?", (owner,))
         _bump(database, owner)
+
+
+def end_reading(database: sqlite3.Connection, owner: str, conversation: str) -> None:
+    """Draws nothing from a conversation, also from what was said in it before."""
+    database.execute("DELETE FROM fact_readings WHERE owner = ? AND conversation = ?", (owner, conversation))
 
 
 def begin_reading(database: sqlite3.Connection, owner: str, conversation: str) -> None:
@@ -151,14 +187,15 @@ def claim_reading(
         lease_s: How long no other process gets it. After a crash it is free again.
     """
     query = (
-        "SELECT fact_readings.owner, id, began_at, changed_s, item, number FROM fact_readings JOIN conversations "
+        "SELECT fact_readings.owner, id, began_at, changed_s, item, number, speaker "
+        "FROM fact_readings JOIN conversations "
         "ON conversations.owner = fact_readings.owner AND conversations.id = fact_readings.conversation "
         "WHERE changed_s <= ? AND (claimed_s < ? OR claimed_s > ?) AND EXISTS "
         "(SELECT 1 FROM items WHERE items.conversation = conversations.number AND items.number > item) "
         "ORDER BY changed_s"
     )
     wanted = None if owners is None else frozenset(owners)
-    for owner, name, began_at, changed_s, item, number in database.execute(
+    for owner, name, began_at, changed_s, item, number, speaker in database.execute(
         query, (changed_before_s, now_s - lease_s, now_s)
     ).fetchall():
         if wanted is not None and owner not in wanted:
@@ -172,15 +209,25 @@ def claim_reading(
             "SELECT number, line FROM items WHERE conversation = ? AND number > ? ORDER BY number", (number, item)
         )
         lines = tuple((int(place), bytes(line)) for place, line in rows)
-        return Reading(owner, name, began_at, changed_s, item, lines)
+        return Reading(owner, name, began_at, changed_s, item, speaker, lines)
     return None
 
 
-def release_reading(database: sqlite3.Connection, reading: Reading, item: int | None) -> bool:
-    """Gives a conversation back, read up to `item`; None: as far as before. Returns whether it was still wanted."""
+def release_reading(database: sqlite3.Connection, reading: Reading, item: int | None, claimed_s: float = 0.0) -> bool:
+    """Gives a conversation back, read up to `item`; None: as far as before.
+
+    `claimed_s`: the time since which it is reserved again, for its next part; 0: it is free.
+
+    Returns whether it was still wanted, and not read as far by another process.
+    """
+    owned = reading.owner, reading.conversation
+    if item is None:
+        database.execute("UPDATE fact_readings SET claimed_s = 0 WHERE owner = ? AND conversation = ?", owned)
+        return False
     done = database.execute(
-        "UPDATE fact_readings SET claimed_s = 0, item = max(item, ?) WHERE owner = ? AND conversation = ?",
-        (reading.item if item is None else item, reading.owner, reading.conversation),
+        "UPDATE fact_readings SET claimed_s = ?, item = ?, speaker = ? "
+        "WHERE owner = ? AND conversation = ? AND item < ?",
+        (claimed_s, item, reading.speaker, *owned, item),
     )
     return done.rowcount > 0
 
@@ -201,6 +248,6 @@ def _bump(database: sqlite3.Connection, owner: str) -> None:
 def _fact(row: tuple[object, ...]) -> Fact | None:
     """Returns a fact; None if another program has written something else."""
     match row:
-        case (str(key), str(text), str(said_at), str(conversation)) if 0 < len(text) <= MAX_FACT_CHARS:
-            return Fact(key, text, said_at, conversation)
+        case (str(key), str(text), str(said_at), str(conversation), is_drawn) if 0 < len(text) <= MAX_FACT_CHARS:
+            return Fact(key, text, said_at, conversation, bool(is_drawn))
     return None

@@ -23,12 +23,14 @@ class Fact:
         text: What the user said: "my daughter is called Ada".
         said_at: When, ISO 8601 in local time.
         conversation: The conversation in which it was said; "" for none.
+        is_drawn: Whether the language model has selected it; else the user has asked to remember it.
     """
 
     key: str
     text: str
     said_at: str
     conversation: str = ""
+    is_drawn: bool = False
 
     @property
     def day(self) -> datetime | None:
@@ -150,9 +152,21 @@ class UserFacts:
         """Takes over what is in the file, except what is pending here."""
         facts = {row.key: row for row in rows if row.key not in self._pending}
         facts |= {key: fact for key, fact in self._pending.items() if fact is not None}
+        if not enabled:
+            self._pending = {key: fact for key, fact in self._pending.items() if fact is None}
         if facts != self._facts or enabled != self.enabled:
             self._facts, self.enabled = facts, enabled
             self.version += 1
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether there is something that the file does not have yet."""
+        return bool(self._pending) or self._forgets
+
+    def switch_off(self) -> None:
+        """Ends the memory of this process, because nothing can be stored."""
+        self.enabled = False
+        self.version += 1
 
     def take_pending(self) -> PendingFacts:
         """Removes and returns what the file does not have yet."""
@@ -176,7 +190,7 @@ class UserFacts:
         self.wake(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ConversationFacts:
     """The facts as one conversation uses them.
 

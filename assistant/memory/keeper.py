@@ -39,7 +39,7 @@ class FactKeeper:
     report_problem: Callable[[str], None]
     _owners: "weakref.WeakValueDictionary[str, UserFacts]" = field(default_factory=weakref.WeakValueDictionary)
     _due: dict[str, UserFacts] = field(default_factory=dict)  # to be written or read, the first first
-    _begun: list[tuple[str, str]] = field(default_factory=list)  # conversations from which facts are to be drawn
+    _begun: list[tuple[str, str, Callable[[str, str], None]]] = field(default_factory=list)  # conversations to note
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
     _busy: bool = False
@@ -50,13 +50,18 @@ class FactKeeper:
         """Returns the facts of an owner for one conversation. They are read in the background."""
         facts = self._owners.get(owner)
         if facts is None:
-            facts = self._owners[owner] = UserFacts(owner, enabled=False, wake=self.refresh)
+            facts = self._owners[owner] = UserFacts(owner, enabled=self._stored, wake=self.refresh)
         self.refresh(facts)
         return ConversationFacts(facts, conversation)
 
     def draw_from(self, owner: str, conversation: str) -> None:
         """Has facts drawn from a kept conversation when it is finished. Never blocks."""
-        self._begun.append((owner, conversation))
+        self._begun.append((owner, conversation, self.file.begin_reading))
+        self._wakeup.set()
+
+    def leave_out(self, owner: str, conversation: str) -> None:
+        """Has no facts drawn from a conversation. Never blocks."""
+        self._begun.append((owner, conversation, self.file.end_reading))
         self._wakeup.set()
 
     def refresh(self, facts: UserFacts) -> None:
@@ -109,8 +114,8 @@ class FactKeeper:
 
     async def _begin_readings(self) -> None:
         while self._begun and self._stored:
-            owner, conversation = self._begun[0]
-            begin = asyncio.wrap_future(self.threads.submit(self.file.begin_reading, owner, conversation))
+            owner, conversation, note = self._begun[0]
+            begin = asyncio.wrap_future(self.threads.submit(note, owner, conversation))
             try:
                 await asyncio.shield(begin)
             except OSError as error:
@@ -121,15 +126,22 @@ class FactKeeper:
             self._begun.pop(0)
 
     async def _exchange(self, facts: UserFacts) -> bool:
-        """Writes what is pending of one owner and reads. Returns False if it must be tried again."""
-        pending: PendingFacts = facts.take_pending()
+        """Writes what is pending of one owner and reads. Returns False if it must be tried again.
+
+        The first time it only reads: an owner who wants no memory has nothing written.
+        """
+        is_first = facts.revision < 0
+        pending = PendingFacts({}) if is_first else facts.take_pending()
         call = asyncio.wrap_future(self.threads.submit(self.file.exchange, facts.owner, pending, facts.revision))
         try:
             # On cancellation the thread continues: it cannot be stopped, and nothing must be written twice.
             kept: OwnerFacts = await asyncio.shield(call)
         except asyncio.CancelledError:
-            with suppress(OSError):
+            try:
                 await call
+            except OSError:
+                facts.put_back(pending)
+                self._due.setdefault(facts.owner, facts)  # the last write tries again
             raise
         except OSError as error:
             facts.put_back(pending)
@@ -139,6 +151,8 @@ class FactKeeper:
         if kept.facts is not None:
             facts.adopt(kept.facts, enabled=kept.enabled)
             await self._index(facts)
+        if is_first and facts.has_pending:
+            self.refresh(facts)
         return True
 
     async def _index(self, facts: UserFacts) -> None:
@@ -160,6 +174,8 @@ class FactKeeper:
         text = getattr(error, "text", str(error))
         if getattr(error, "lasting", False):
             self._stored = False
+            for facts in self._owners.values():
+                facts.switch_off()  # nothing is promised that cannot be stored
             self.report_problem(notice("memory_unused", reason=text))
             return True
         if not self._reported:

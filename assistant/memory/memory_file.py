@@ -101,9 +101,13 @@ class MemoryFile:
 
     def delete_all(self, owner: str) -> int:
         """Deletes all facts of an owner. Returns their number."""
-        facts = self.facts(owner)
-        self.exchange(owner, PendingFacts({fact.key: None for fact in facts}, forgets=True))
-        return len(facts)
+        with self._database.opened() as database:
+            if database is None:
+                return 0
+            with _changing(database):
+                deleted = fact_table.delete_all(database, owner)
+        self._truncate_log()
+        return deleted
 
     def enable(self, owner: str, *, enabled: bool) -> None:
         """Keeps whether an owner wants a memory."""
@@ -120,6 +124,13 @@ class MemoryFile:
             if fact_table.state_of(database, owner).enabled:
                 fact_table.begin_reading(database, owner, conversation)
 
+    def end_reading(self, owner: str, conversation: str) -> None:
+        """Draws nothing from a conversation, also from what was said in it before."""
+        with self._database.opened() as database:
+            if database is not None and fact_table.exists(database):
+                with _changing(database):
+                    fact_table.end_reading(database, owner, conversation)
+
     def claim_reading(self, owners: Iterable[str] | None, quiet_s: float, lease_s: float) -> Reading | None:
         """Returns a conversation with something unread that did not change for `quiet_s`, and reserves it."""
         with self._database.opened() as database:
@@ -129,8 +140,12 @@ class MemoryFile:
             with _changing(database):
                 return fact_table.claim_reading(database, owners, now_s - quiet_s, now_s, lease_s)
 
-    def finish_reading(self, reading: Reading, item: int | None, changes: Mapping[str, Fact | None]) -> None:
+    def finish_reading(
+        self, reading: Reading, item: int | None, changes: Mapping[str, Fact | None], *, goes_on: bool = False
+    ) -> None:
         """Stores what was drawn, together with how far was read: all of it or nothing.
+
+        `goes_on`: the caller reads the next part, so that the conversation stays reserved.
 
         If the user has asked to forget something meanwhile, or has deleted the conversation, nothing is stored.
         """
@@ -138,7 +153,7 @@ class MemoryFile:
             if database is None or not fact_table.exists(database):
                 return
             with _changing(database):
-                if fact_table.release_reading(database, reading, item):
+                if fact_table.release_reading(database, reading, item, self._now_s() if goes_on else 0.0):
                     fact_table.write(database, reading.owner, changes)
         if None in changes.values():
             self._truncate_log()

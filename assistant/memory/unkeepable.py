@@ -13,6 +13,9 @@ Reason = Literal["card", "account", "password", "id_number", "key", "instruction
 MIN_CARD_DIGITS, MAX_CARD_DIGITS = 13, 19
 """Digits of payment cards (ISO/IEC 7812)."""
 
+MIN_CODE_DIGITS = 3
+"""Digits of the shortest code of a lock."""
+
 MIN_IBAN_CHARS, MAX_IBAN_CHARS = 15, 34
 """Characters of an IBAN (ISO 13616)."""
 
@@ -33,7 +36,21 @@ _PASSWORD = re.compile(
     r"|code (?:de la porte|de l'alarme|de déverrouillage|du coffre|d'entrée|de l'immeuble)|identifiants|digicode"
     r"|contraseñas?|claves? (?:secreta|de acceso|del wifi|de la alarma|del banco|de la tarjeta|bancaria|personal)"
     r"|mi clave|la clave es|códigos? (?:secreto|pin|de seguridad|de acceso|de la puerta|de la alarma|de desbloqueo)"
-    r"|palabra secreta)\b",
+    r"|palabra secreta)\b"
+    # The code of a place or a thing, and the key of a radio network.
+    r"|\b(?:codes?|kode|códigos?|codigo) (?:for|of|to|für|von|zu[rm]?|de|du|del|des|pour|para|d'|de l')\b.{0,12}"
+    r"(?:garage|door|gate|alarm|safe|locker|lock|phone|tür|tor\b|keller|tresor|handy|porte|portail|coffre|immeuble|portal"
+    r"|puerta|garaje|caja|móvil)"
+    r"|(?:tür|tor|garagen|keller|handy|alarm|tresor)[- ]?codes?\b"
+    r"|\b(?:wlan|wi-?fi|netzwerk|network)[- ]?(?:schlüssel|code|keys?|pin)\b"
+    r"|\b(?:clés?|clefs?|codes?) (?:du |de |de la |wpa )*(?:wi-?fi|wpa|box|réseau)\b"
+    r"|\b(?:claves?|códigos?) (?:de |del |de la |de mi )?(?:wi-?fi|red|portal|puerta|garaje)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"\b(?:\w*codes?|códigos?|codigo)\b", re.IGNORECASE)
+_PUBLIC_CODE = re.compile(
+    r"\b(?:zip|post(?:al|leit)?|area|country|dial\w*|qr|bar|dress)[- ]?codes?\b|\bcode postal"
+    r"|\bc[oó]digo (?:postal|de área)",
     re.IGNORECASE,
 )
 _CARD = re.compile(
@@ -115,6 +132,11 @@ def reason_not_to_keep(text: str) -> Reason | None:
     return next((reason for reason, applies in _REASONS.items() if applies(plain)), None)
 
 
+def names_secret(text: str) -> bool:
+    """Returns whether a text has or names a secret, so that the next words may be one."""
+    return reason_not_to_keep(text) not in {None, "instruction"}
+
+
 def digit_runs(text: str) -> list[str]:
     """Returns the numbers of a text without their spaces and dashes; digits may be words: "four one one one"."""
     runs, run = [], ""
@@ -132,6 +154,12 @@ def passes_luhn(digits: str) -> bool:
     """Returns whether the last digit is the check digit of a card (ISO/IEC 7812)."""
     doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
     return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+
+
+def _has_code(text: str) -> bool:
+    """Returns whether a text has a code with its number: "the code is 4711". Those of places are public."""
+    named = _CODE.search(text) is not None and _PUBLIC_CODE.search(text) is None
+    return named and any(len(run) >= MIN_CODE_DIGITS for run in digit_runs(text))
 
 
 def _looks_like_card(run: str, text: str) -> bool:
@@ -153,7 +181,7 @@ def _looks_like_key(word: str) -> bool:
 
 
 _REASONS: Mapping[Reason, Callable[[str], bool]] = {
-    "password": lambda text: _PASSWORD.search(text) is not None,
+    "password": lambda text: _PASSWORD.search(text) is not None or _has_code(text),
     "account": lambda text: (
         _ACCOUNT.search(text) is not None or any(_is_iban(match[0]) for match in _IBAN_SHAPE.finditer(text))
     ),

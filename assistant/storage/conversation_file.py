@@ -297,7 +297,7 @@ class ConversationFile:
                 rows = matches.fetchall()
                 _delete(database, [number for number, _ in rows])
                 if name is None:
-                    fact_table.delete_of(database, [(owner, "")])
+                    fact_table.delete_all(database, owner)
             with suppress(sqlite3.Error):  # the words are gone from the file; now from the log of changes, too
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return [name for _, name in rows]
@@ -360,7 +360,7 @@ class ConversationFile:
         newest_first = "SELECT number FROM conversations WHERE owner = ? ORDER BY changed_s DESC, number DESC"
         beyond = (owner, self._retention.max_conversations)
         old += database.execute(f"{newest_first} LIMIT -1 OFFSET ?", beyond).fetchall()
-        _delete(database, [number for (number,) in old])
+        _delete(database, [number for (number,) in old], expired=True)
 
 
 class ContinuedElsewhereError(Exception):
@@ -382,7 +382,7 @@ def _delete_drafts(database: sqlite3.Connection, place: Place) -> None:
     database.executemany("DELETE FROM items WHERE number = ?", rows)
 
 
-def _delete(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
+def _delete(database: sqlite3.Connection, numbers: Sequence[int], *, expired: bool = False) -> None:
     marks = ",".join("?" * len(numbers))
     named = database.execute(f"SELECT owner, id FROM conversations WHERE number IN ({marks})", numbers).fetchall()  # noqa: S608
     for number in numbers:
@@ -391,7 +391,7 @@ def _delete(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
         database.execute("DELETE FROM conversations WHERE number = ?", (number,))
     if numbers:
         pause_table.delete_orphans(database)
-        fact_table.delete_of(database, named)
+        fact_table.delete_of(database, named, expired=expired)
         conversation_search.purge(database)
 
 

@@ -19,6 +19,7 @@ from assistant.memory.memory_file import MemoryFile
 from assistant.memory.unkeepable import reason_not_to_keep
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.support.disk_threads import DiskThreads
+from assistant.support.paths import HomeError
 from web.access.body_limits import MEMORY_PATH
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
@@ -41,9 +42,14 @@ _CHANGE: Table = {
 }
 
 
-def memory_routes(memory: "Callable[[], UserMemory | None]", bodies: BodyReader, answered: Answered) -> list[BaseRoute]:
-    """Returns the routes. `memory`: returns the memory; None if it is off."""
-    page = PageMemory(memory, bodies)
+def memory_routes(
+    memory: "Callable[[], UserMemory | None]",
+    open_file: Callable[[], MemoryFile],
+    bodies: BodyReader,
+    answered: Answered,
+) -> list[BaseRoute]:
+    """Returns the routes. Arguments as for `PageMemory`."""
+    page = PageMemory(memory, open_file, bodies)
     many = {
         "GET": answered("GET", page.all),
         "POST": answered("POST", page.change),
@@ -58,28 +64,31 @@ class PageMemory:
 
     Attributes:
         memory: Returns the memory of the server; None: it remembers nothing.
+        open_file: Returns the file, which may have facts from a time when the memory was on. Raises HomeError.
         bodies: Reads the requests.
     """
 
     memory: "Callable[[], UserMemory | None]"
+    open_file: Callable[[], MemoryFile]
     bodies: BodyReader
+    _file: MemoryFile | None = None
     _thread: DiskThreads = field(default_factory=lambda: DiskThreads("memory of the page", 1))
     _waiting: int = 0
 
     async def all(self, request: Request, send: Send) -> None:
         """Answers GET: the facts, the newest first."""
-        owner = owner_of(request)
-        if self.memory() is None:
-            await respond(request, JSONResponse({"data": [], "enabled": False, "offered": False}), send)
-            return
+        owner, offered = owner_of(request), self.memory() is not None
         kept = await self._call(lambda file: file.exchange(owner, PendingFacts({})))
         data = [{"key": fact.key, "text": fact.text, "said_at": fact.said_at} for fact in reversed(kept.facts or ())]
-        await respond(request, JSONResponse({"data": data, "enabled": kept.enabled, "offered": True}), send)
+        state = {"data": data, "enabled": offered and kept.enabled, "offered": offered}
+        await respond(request, JSONResponse(state), send)
 
     async def change(self, request: Request, send: Send) -> None:
         """Answers POST: new words of a fact, or whether anything is to be remembered."""
         owner = owner_of(request)
         fields = await self.bodies.fields(request, _CHANGE)
+        if self.memory() is None:
+            raise ApiError(404, "memory_off", "this server remembers nothing: memory.enabled is false")
         if "enabled" in fields:
             await self._call(partial(_enable, owner=owner, enabled=fields["enabled"]))
         elif "fact" in fields and "text" in fields:
@@ -104,7 +113,7 @@ class PageMemory:
     async def delete_all(self, request: Request, send: Send) -> None:
         """Answers DELETE of all facts of this browser."""
         owner = owner_of(request)
-        deleted = 0 if self.memory() is None else await self._call(lambda file: file.delete_all(owner))
+        deleted = await self._call(lambda file: file.delete_all(owner))
         self._changed(owner)
         await respond(request, JSONResponse({"deleted": deleted}), send)
 
@@ -116,18 +125,28 @@ class PageMemory:
 
     async def _call(self, call: Callable[[MemoryFile], Result]) -> Result:
         """Uses the file in the thread. Raises ApiError."""
-        memory = self.memory()
-        if memory is None:
-            raise ApiError(404, "memory_off", "this server remembers nothing: memory.enabled is false")
         if self._waiting >= MAX_WAITING:
             raise ApiError.busy("too many requests wait for the memory; try again in a moment", 1)
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, call, memory.keeper.file)
-        except ConversationFileError as error:
-            raise ApiError(503, "memory_unavailable", f"{error.text}. Tell whoever runs the server.") from error
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._use, call)
+        except (ConversationFileError, HomeError) as error:
+            text = getattr(error, "text", str(error))
+            raise ApiError(503, "memory_unavailable", f"{text}. Tell whoever runs the server.") from error
         finally:
             self._waiting -= 1
+
+    def _use(self, call: Callable[[MemoryFile], Result]) -> Result:
+        """Runs in the thread."""
+        memory = self.memory()
+        if memory is not None:
+            return call(memory.keeper.file)
+        if self._file is None:
+            self._file = self.open_file()
+        try:
+            return call(self._file)
+        finally:
+            self._file.close()  # nobody else closes it
 
 
 def _enable(file: MemoryFile, *, owner: str, enabled: bool) -> None:

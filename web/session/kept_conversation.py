@@ -106,7 +106,10 @@ class ConversationKeeper:
             items = self.session().history.items_with_words if isinstance(event, TurnFinished | ReplySent) else ()
             self._store.record(event, items, self.session().pause_stats.counts)
         if self.memory is not None:
-            self.memory.record(event, self.session().engines.skill_effects.facts)
+            engines = self.session().engines
+            self.memory.record(event, engines.skill_effects.facts)
+            if isinstance(event, TurnFinished) and engines.skill_effects.facts is not None:
+                self.memory.note_model(engines.direct_model, engines.skill_effects.facts)
 
     async def stored(self) -> None:
         """Waits until everything that was said is on disk. The caller sets the deadline."""

@@ -2,8 +2,9 @@
 
 import asyncio
 import re
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assistant.config.settings import Settings
 from assistant.events import InterimWords, ReplyStarted, SessionEvent, SpeechStarted, TurnFinished
@@ -45,6 +46,7 @@ class UserMemory:
 
     keeper: FactKeeper
     extractor: Extractor
+    _left_out: "weakref.WeakSet[ConversationFacts]" = field(default_factory=weakref.WeakSet)
 
     def begin(self, owner: str, conversation: str, *, kept: bool) -> ConversationFacts:
         """Returns the facts of an owner for a conversation. `kept`: whether it is stored, so that facts are drawn."""
@@ -64,6 +66,13 @@ class UserMemory:
             self.keeper.recall.turn_ended()
         if isinstance(event, InterimWords) and facts.user.index.has_vectors:
             self.keeper.recall.prepare(event.text)
+
+    def note_model(self, model: ChatModel | None, facts: ConversationFacts) -> None:
+        """Notes which model a conversation uses. With another than that of the settings, no facts are drawn from it."""
+        drawing = self.extractor.model()
+        if drawing is not None and model is not None and model is not drawing and facts not in self._left_out:
+            self._left_out.add(facts)
+            self.keeper.leave_out(facts.user.owner, facts.conversation)
 
     def recalling(self, model: ChatModel, uncached: ChatModel, effects: SkillEffects) -> RecallingChat:
         """Returns the language model of one conversation with its memory before it."""
@@ -106,7 +115,8 @@ def user_memory(
         report_problem(notice("memory_without_folder", reason=error))
         return None
     keeper = FactKeeper(file, Recall(fact_embedder()), MEMORY_THREADS, report_problem)
-    extractor = Extractor(file, model, lines_of, keeper.changed, MEMORY_THREADS, owners)
+    is_local = any(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)
+    extractor = Extractor(file, model, lines_of, keeper.changed, MEMORY_THREADS, owners, lambda: is_local)
     return UserMemory(keeper, extractor)
 
 
@@ -116,29 +126,35 @@ def memory_file(environ: Mapping[str, str]) -> MemoryFile:
     return MemoryFile(database, lambda: local_now().timestamp())
 
 
-def lines_of(rows: Sequence[tuple[int, bytes]]) -> list[Line]:
-    """Returns what user and assistant said, of stored items with their numbers.
+def lines_of(rows: Sequence[tuple[int, bytes]], speaker: str = "") -> tuple[list[Line], str]:
+    """Returns what user and assistant said, of stored items with their numbers; and whose words are the user's.
 
     Words of other speakers, answers that results of tools are a part of, and requests to the memory itself are left
-    out: nothing of them becomes a fact.
+    out: nothing of them becomes a fact. The user is the first enrolled voice of the conversation, if there is one, else
+    the first voice. Where others are labelled, spoken words without a label may be theirs.
+
+    `speaker`: the enrolled voice that the earlier rows of this conversation had; "" for none.
     """
+    parsed = [(number, item) for number, stored in rows for item in parse_items([stored])[0]]
+    labels = [item.speaker for _, item in parsed if isinstance(item, UserMessage) and item.speaker]
+    names = (label for label in labels if not _GUEST_LABEL.fullmatch(label))
+    speaker = speaker or next(names, "")
+    own = speaker or _FIRST_LABEL
+    has_others = any(label != own for label in labels)
     lines: list[Line] = []
-    main_name, after_tool = "", False
-    for number, stored in rows:
-        items, _ = parse_items([stored])
-        for item in items:
-            match item:
-                case UserMessage():
-                    after_tool = False
-                    label = item.speaker
-                    main_name = main_name or ("" if _GUEST_LABEL.fullmatch(label) else label)
-                    if label in {"", _FIRST_LABEL, main_name} and not _is_about_memory(item.text):
-                        lines.append(Line("user", item.text, number))
-                case FunctionCallItem() | FunctionOutput():
-                    after_tool = True
-                case AssistantMessage() if not item.tool_uses and not after_tool and not item.withdrawn:
-                    lines.append(Line("assistant", item.text, number))
-    return lines
+    after_tool = False
+    for number, item in parsed:
+        match item:
+            case UserMessage():
+                after_tool = False
+                is_own = item.speaker == own or (not item.speaker and not (has_others and item.spoken))
+                if is_own and not _is_about_memory(item.text):
+                    lines.append(Line("user", item.text, number))
+            case FunctionCallItem() | FunctionOutput():
+                after_tool = True
+            case AssistantMessage() if not item.tool_uses and not after_tool and not item.withdrawn:
+                lines.append(Line("assistant", item.text, number))
+    return lines, speaker
 
 
 def _is_about_memory(text: str) -> bool:

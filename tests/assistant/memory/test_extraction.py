@@ -16,7 +16,10 @@ from assistant.memory.extraction import (
 )
 from assistant.memory.facts import Fact
 
-KNOWN = (Fact("k1", "my daughter is called Ada", "2026-11-01"), Fact("k2", "we live in Rome", "2026-11-02"))
+KNOWN = (
+    Fact("k1", "my daughter is called Ada", "2026-11-01", is_drawn=True),
+    Fact("k2", "we live in Rome", "2026-11-02"),
+)
 
 
 def part(*said: str) -> Part:
@@ -72,6 +75,19 @@ def test_correction_replaces_the_older_fact() -> None:
     assert drawn({"quote": "my daughter is called Eda", "replaces": 1}, of=said) == [None, "my daughter is called Eda"]
 
 
+def test_other_fact_is_not_replaced() -> None:
+    assert drawn({"quote": "I'm allergic to nuts", "replaces": 1}) == ["I'm allergic to nuts"]
+
+
+def test_fact_that_the_user_told_is_not_replaced() -> None:
+    said = part("No, we live in Rome no more.")
+    assert drawn({"quote": "we live in Rome no more", "replaces": 2}, of=said) == ["we live in Rome no more"]
+
+
+def test_model_deletes_nothing_without_a_new_fact() -> None:
+    assert drawn({"quote": "we live in Rome", "replaces": 1}, of=part("As I said, we live in Rome!")) == []
+
+
 @pytest.mark.parametrize("number", [0, 3, -1, True, "1", None])
 def test_number_of_no_known_fact_replaces_nothing(number: object) -> None:
     assert drawn({"quote": "I'm allergic to nuts", "replaces": number}) == ["I'm allergic to nuts"]
@@ -103,6 +119,18 @@ def test_request_has_the_talk_and_the_known_facts() -> None:
 def test_secret_and_pasted_text_are_not_sent() -> None:
     lines = [Line("user", "my PIN is 1234", 1), Line("user", "word " * 200, 2), Line("user", "I live in Rome", 3)]
     (only,) = parts_of(lines, 3)
+    assert [line.text for line in only.lines] == ["I live in Rome"]
+
+
+def test_words_after_a_named_secret_are_not_sent() -> None:
+    lines = [
+        Line("user", "my password is", 1),
+        Line("user", "sunflower", 2),
+        Line("user", "I live in Rome", 3),
+        Line("assistant", "What is the code for the garage?", 4),
+        Line("user", "sunflower", 5),
+    ]
+    (only,) = parts_of(lines, 5)
     assert [line.text for line in only.lines] == ["I live in Rome"]
 
 

@@ -143,9 +143,7 @@ async def test_conversation_is_read_once(tmp_path: Path) -> None:
     assert len(world.model.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "answer", [LlmUnreachable("model", "it is away", spoken="Away.", retryable=True), "no JSON", RuntimeError("defect")]
-)
+@pytest.mark.parametrize("answer", ["no JSON", RuntimeError("defect")])
 async def test_failure_is_repeated_and_then_skipped(
     answer: str | Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -158,6 +156,41 @@ async def test_failure_is_repeated_and_then_skipped(
     assert "Rome" not in caplog.text
 
 
+async def test_unreachable_model_loses_no_facts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    away = LlmUnreachable("model", "it is away", spoken="Away.", retryable=True)
+    world = World(tmp_path, Model(*[away] * 9, ROME))
+    world.talk("c1", "Hello. I live in Rome.")
+    async with world.running():
+        await asyncio.sleep(1000)
+        assert len(world.model.requests) <= 7
+        await asyncio.sleep(4 * 3600)
+    assert world.texts() == ["I live in Rome"]
+    assert caplog.text.count("does not answer") == 1
+
+
+async def test_turns_do_not_cancel_requests_to_a_service(tmp_path: Path) -> None:
+    world = World(tmp_path, Model(ROME, takes_s=5))
+    world.extractor.is_local = lambda: False
+    world.talk("c1", "Hello. I live in Rome.")
+    async with world.running():
+        for _ in range(int(FINISHED_AFTER_S) + 30):
+            world.extractor.note_turn()
+            await asyncio.sleep(1)
+    assert (len(world.model.requests), world.texts()) == (1, ["I live in Rome"])
+
+
+async def test_busy_machine_draws_facts_at_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    world = World(tmp_path, Model(*[ROME] * 9, takes_s=5))
+    world.talk("c1", "Hello. I live in Rome.")
+    async with world.running():
+        for _ in range(2500):
+            world.extractor.note_turn()
+            await asyncio.sleep(1)
+    assert (len(world.model.requests), world.texts()) == (3, ["I live in Rome"])
+    assert caplog.text.count("let finish") == 1
+
+
 async def test_facts_belong_to_the_owner_of_the_conversation(tmp_path: Path) -> None:
     world = World(tmp_path, Model(ROME, ROME))
     world.talk("c1", "Hello. I live in Rome.", owner="browser a")
@@ -166,8 +199,9 @@ async def test_facts_belong_to_the_owner_of_the_conversation(tmp_path: Path) -> 
     assert (world.texts("browser a"), world.texts(), world.texts("browser b")) == (["I live in Rome"], [], [])
 
 
-def lines(*items: Item) -> list[str]:
-    return [f"{line.who}: {line.text}" for line in lines_of([(n, item_lines([item])) for n, item in enumerate(items)])]
+def lines(*items: Item, speaker: str = "") -> list[str]:
+    own, _ = lines_of([(n, item_lines([item])) for n, item in enumerate(items)], speaker)
+    return [f"{line.who}: {line.text}" for line in own]
 
 
 def said(text: str) -> UserMessage:
@@ -200,12 +234,33 @@ async def test_requests_to_the_memory_are_not_read_again(request_: str) -> None:
     assert lines(said(request_)) == []
 
 
-async def test_words_of_other_speakers_are_not_read() -> None:
-    talk = [
-        replace(said("I live in Rome."), speaker="S1"),
-        replace(said("I live in Oslo."), speaker="S2"),
-        replace(said("I like tea."), speaker=""),
-        replace(said("I am Anna."), speaker="Anna"),
-        replace(said("I am Ben."), speaker="Ben"),
-    ]
-    assert lines(*talk) == ["user: I live in Rome.", "user: I like tea.", "user: I am Anna."]
+def said_by(speaker: str, text: str) -> UserMessage:
+    return replace(said(text), speaker=speaker)
+
+
+async def test_words_of_other_voices_are_not_read() -> None:
+    talk = [said_by("S1", "I live in Rome."), said_by("S2", "I live in Oslo."), said_by("", "I like tea.")]
+    assert lines(*talk) == ["user: I live in Rome."]
+    assert lines(talk[0], talk[2]) == ["user: I live in Rome.", "user: I like tea."]
+    assert lines(*talk, replace(said("I type."), spoken=False)) == ["user: I live in Rome.", "user: I type."]
+
+
+async def test_first_voice_is_a_stranger_beside_an_enrolled_one() -> None:
+    talk = [said_by("S1", "I live in Oslo."), said_by("Ada", "I live in Rome."), said_by("Bob", "I live in Bonn.")]
+    assert lines(*talk) == ["user: I live in Rome."]
+
+
+async def test_enrolled_voice_is_known_in_the_next_part(tmp_path: Path) -> None:
+    assert lines(said_by("Bob", "I live in Bonn."), said_by("S1", "I live in Oslo."), speaker="Ada") == []
+    world = World(tmp_path, Model(ROME))
+    world.talk("c1", said_by("Ada", "Hello. I live in Rome."))
+    await asyncio.sleep(FINISHED_AFTER_S)
+    assert await world.extractor.read_next()
+    place = world.conversations.load(TERMINAL, "c1")
+    assert place is not None
+    world.conversations.append(TERMINAL, "c1", place.place, [said_by("Bob", "I live in Bonn, says Bob.")])
+    await asyncio.sleep(FINISHED_AFTER_S)
+    assert await world.extractor.read_next()
+    assert (len(world.model.requests), world.texts()) == (1, ["I live in Rome"])
+    world.file.close()
+    world.conversations.close()

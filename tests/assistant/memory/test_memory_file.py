@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assistant.history.items import ItemId, UserMessage
-from assistant.memory.facts import Fact, PendingFacts
+from assistant.memory.facts import MAX_FACTS, Fact, PendingFacts
 from assistant.memory.memory_file import MemoryFile
 from assistant.storage.conversation_database import ConversationDatabase, ConversationFileError
 from assistant.storage.conversation_file import TERMINAL, ConversationFile, Place, Retention
@@ -117,12 +117,53 @@ def test_deletion_of_all_conversations_deletes_all_facts(store: Store) -> None:
     assert SECRET.encode() not in store.bytes()
 
 
-def test_facts_go_with_conversations_that_are_too_old(store: Store) -> None:
+def test_facts_outlive_conversations_that_are_too_old(store: Store) -> None:
     store.talk("c1", "hello", owner="browser b")
     store.add("k1", owner="browser b", conversation="c1")
     store.clock.now_s += 11 * DAY_S
     store.talk("c2", "hello", owner="browser b")
+    assert store.texts("browser b") == [SECRET]
+    store.conversations.delete("browser b", "c2")
+    assert store.texts("browser b") == [SECRET]
+    store.conversations.delete("browser b", None)
     assert store.texts("browser b") == []
+
+
+def test_no_more_facts_than_allowed_are_stored(store: Store) -> None:
+    facts = {str(n): Fact(str(n), f"fact {n}", f"2026-11-20T10:{n // 60:02}:{n % 60:02}") for n in range(MAX_FACTS + 5)}
+    store.facts.change(TERMINAL, facts)
+    with sqlite3.connect(store.path) as database:
+        rows = database.execute("SELECT count(*) FROM facts").fetchone()
+    database.close()
+    assert (rows[0], store.texts()[0]) == (MAX_FACTS, "fact 5")
+
+
+def test_deletion_of_all_reaches_rows_beyond_the_limit(store: Store) -> None:
+    store.add("k1")
+    with sqlite3.connect(store.path) as database:
+        rows = [(str(n), TERMINAL, "", "older", "2025") for n in range(MAX_FACTS + 5)]
+        database.executemany("INSERT INTO facts (key, owner, conversation, text, said_at) VALUES (?, ?, ?, ?, ?)", rows)
+    database.close()
+    assert store.facts.delete_all(TERMINAL) == MAX_FACTS + 6
+    assert store.texts() == []
+
+
+def test_part_that_another_process_has_read_is_not_stored_again(store: Store) -> None:
+    store.talk("c1", "I live in Rome")
+    reading = store.facts.claim_reading(None, 0, 300)
+    assert reading is not None
+    store.facts.finish_reading(reading, 5, {"k1": Fact("k1", "I live in Rome", "2026", "c1")})
+    store.another().finish_reading(reading, 5, {"k2": Fact("k2", "I live in Rome", "2026", "c1")})
+    assert store.texts() == ["I live in Rome"]
+
+
+def test_conversation_stays_reserved_between_its_parts(store: Store) -> None:
+    place = store.talk("c1", "I live in Rome")
+    store.conversations.append(TERMINAL, "c1", place, [UserMessage(ItemId("x"), "I like tea", spoken=True)])
+    reading = store.facts.claim_reading(None, 0, 300)
+    assert reading is not None
+    store.facts.finish_reading(reading, reading.lines[0][0], {}, goes_on=True)
+    assert store.facts.claim_reading(None, 0, 300) is None
 
 
 def test_conversation_is_read_when_it_is_finished(store: Store) -> None:
@@ -211,8 +252,8 @@ def test_unchanged_facts_are_not_read_again(store: Store) -> None:
 def test_damaged_row_is_left_out(store: Store) -> None:
     store.add("k1", "whole")
     with sqlite3.connect(store.path) as database:
-        database.execute("INSERT INTO facts VALUES ('k2', ?, '', x'00ff', 7)", (TERMINAL,))
-        database.execute("INSERT INTO facts VALUES ('k3', ?, '', '', '2026')", (TERMINAL,))
+        database.execute("INSERT INTO facts VALUES ('k2', ?, '', x'00ff', 7, 0)", (TERMINAL,))
+        database.execute("INSERT INTO facts VALUES ('k3', ?, '', '', '2026', 0)", (TERMINAL,))
     database.close()
     assert store.texts() == ["whole"]
 

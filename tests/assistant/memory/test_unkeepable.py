@@ -42,6 +42,17 @@ SECRETS = [
     ("mi número de cuenta es 12345", "account"),
     ("mi DNI es 12345678Z", "id_number"),
     ("mi número de pasaporte es AB123456", "id_number"),
+    ("the code for the garage is 4711", "password"),
+    ("the code to our front door is sunflower", "password"),
+    ("the alarm is off with the code four seven one one", "password"),
+    ("der Code für die Haustür ist 4711", "password"),
+    ("unser Haustürcode ist 4711", "password"),
+    ("der WLAN-Schlüssel ist Sonnenblume", "password"),
+    ("der Netzwerkschlüssel lautet Blume", "password"),
+    ("la clé wifi est tournesol", "password"),
+    ("le code du portail est 4711", "password"),
+    ("la clave wifi es girasol", "password"),
+    ("el código del portal es 4711", "password"),
 ]
 
 INSTRUCTIONS = [
@@ -60,6 +71,8 @@ INSTRUCTIONS = [
 ]
 
 FACTS = [
+    "I write code for a living",
+    "my zip code is 10115",
     "my daughter is called Ada",
     "I am allergic to nuts",
     "my birthday is on 3 May 1980",

@@ -148,6 +148,20 @@ async def test_memory_is_switched_off_by_its_owner(tmp_path: Path) -> None:
         assert "called Ada" in await says(server, "How old is my daughter?")
 
 
+async def test_facts_are_deleted_where_the_memory_is_off(tmp_path: Path) -> None:
+    async with remembering(tmp_path) as server:
+        await says(server, "Remember that I keep platypusses.")
+        await says(server, "Remember that I live in Rome.")
+        await eventually_texts(server, ["I keep platypusses", "I live in Rome"])
+    async with remembering(tmp_path, enabled=False) as server:
+        listed = (await call(server)).json()
+        assert (listed["offered"], len(listed["data"])) == (False, 2)
+        assert (await call(server, "DELETE", f"/{listed['data'][0]['key']}")).status_code == 200
+        assert await texts(server) == ["I keep platypusses"]
+        assert (await call(server, "DELETE")).json() == {"deleted": 1}
+        assert await texts(server) == []
+
+
 async def test_server_without_a_memory_says_so(tmp_path: Path) -> None:
     async with remembering(tmp_path, enabled=False) as server:
         assert (await call(server)).json() == {"data": [], "enabled": False, "offered": False}

@@ -35,14 +35,20 @@ export class MemorySection {
     try {
       const memory = await this._store.list();
       if (request === this._request) this._draw(memory);
-    } catch {
-      if (request === this._request) this.element.hidden = true; // the list of conversations says what is wrong
+    } catch (error) {
+      if (request !== this._request) return;
+      this.element.hidden = false; // what is remembered is not known: nothing is shown as if there were nothing
+      this._list.replaceChildren();
+      this._deleteAll.hidden = true;
+      this._status.textContent = error.message;
+      this._status.classList.add("error");
     }
   }
 
   _draw({ data, enabled, offered }) {
-    this.element.hidden = !offered;
+    this.element.hidden = !offered && !data.length; // what was remembered before can be deleted
     this._enabled.checked = enabled;
+    this._enabled.disabled = !offered;
     this._summary.textContent = data.length ? `${text("memory.title")} (${data.length})` : text("memory.title");
     this._status.textContent = data.length ? "" : text("memory.none");
     this._status.classList.remove("error");

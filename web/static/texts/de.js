@@ -454,7 +454,7 @@ export default {
   "keep.title": "Gespräche aufbewahren",
   "keep.why": "Was du sagst und hörst, kann aufbewahrt werden, damit du es wieder lesen, fortsetzen oder löschen kannst.",
   "keep.server": "Auf dem Server",
-  "keep.server_meaning": "Nur dieser Browser findet sie wieder. Wer den Server betreibt, kann sie lesen.",
+  "keep.server_meaning": "Nur dieser Browser findet sie wieder. Wer den Server betreibt, kann sie lesen. Hat der Server ein Gedächtnis, merkt er sich auch, was du über dich sagst; hier kannst du es abschalten.",
   "keep.browser": "Nur in diesem Browser",
   "keep.browser_meaning": "Sie liegen auf diesem Gerät, und sonst nirgends.",
   "keep.no": "Nirgends",

@@ -474,7 +474,7 @@ export default {
   "keep.title": "Keep conversations",
   "keep.why": "What you say and hear can be kept, so that you can read it again, continue it or delete it.",
   "keep.server": "On the server",
-  "keep.server_meaning": "Only this browser finds them again. Whoever runs the server can read them.",
+  "keep.server_meaning": "Only this browser finds them again. Whoever runs the server can read them. If the server has a memory, it also remembers what you say about yourself; you can switch that off here.",
   "keep.browser": "In this browser only",
   "keep.browser_meaning": "They are stored on this device, and nowhere else.",
   "keep.no": "Nowhere",

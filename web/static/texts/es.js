@@ -454,7 +454,7 @@ export default {
   "keep.title": "Guardar las conversaciones",
   "keep.why": "Lo que dices y oyes se puede guardar, para que puedas leerlo otra vez, continuarlo o borrarlo.",
   "keep.server": "En el servidor",
-  "keep.server_meaning": "Solo este navegador las encuentra. Quien administra el servidor puede leerlas.",
+  "keep.server_meaning": "Solo este navegador las encuentra. Quien administra el servidor puede leerlas. Si el servidor tiene memoria, también recuerda lo que dices de ti; aquí puedes desactivarlo.",
   "keep.browser": "Solo en este navegador",
   "keep.browser_meaning": "Están en este dispositivo y en ningún otro sitio.",
   "keep.no": "En ningún sitio",

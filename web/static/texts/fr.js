@@ -454,7 +454,7 @@ export default {
   "keep.title": "Garder les conversations",
   "keep.why": "Ce que vous dites et entendez peut être gardé, pour que vous puissiez le relire, le continuer ou le supprimer.",
   "keep.server": "Sur le serveur",
-  "keep.server_meaning": "Seul ce navigateur les retrouve. La personne qui gère le serveur peut les lire.",
+  "keep.server_meaning": "Seul ce navigateur les retrouve. La personne qui gère le serveur peut les lire. Si le serveur a une mémoire, il retient aussi ce que vous dites de vous ; vous pouvez la désactiver ici.",
   "keep.browser": "Dans ce navigateur seulement",
   "keep.browser_meaning": "Elles sont sur cet appareil, et nulle part ailleurs.",
   "keep.no": "Nulle part",
