@@ -29,25 +29,25 @@ SAID = {
         ("Remember that my daughter is called Ada.", "I'll remember that."),
         ("What do you know about me?", "my daughter is called Ada"),
         ("Do you remember my daughter?", "my daughter is called Ada"),
-        ("Forget that.", "I've forgotten that."),
+        ("Forget that.", "I've forgotten: my daughter is called Ada"),
     ),
     "de": (
         ("Merk dir, dass meine Tochter Ada heißt.", "Das merke ich mir."),
         ("Was weißt du über mich?", "dass meine Tochter Ada heißt"),
         ("Erinnerst du dich an meine Tochter?", "dass meine Tochter Ada heißt"),
-        ("Vergiss das.", "Das habe ich vergessen."),
+        ("Vergiss das.", "Vergessen: dass meine Tochter Ada heißt"),
     ),
     "fr": (
         ("Souviens-toi que ma fille s'appelle Ada.", "Je m'en souviendrai."),
         ("Que sais-tu de moi ?", "ma fille s'appelle Ada"),
         ("Te souviens-tu de ma fille ?", "ma fille s'appelle Ada"),
-        ("Oublie ça.", "C'est oublié."),
+        ("Oublie ça.", "C'est oublié : ma fille s'appelle Ada"),
     ),
     "es": (
         ("Recuerda que mi hija se llama Ada.", "Lo recordaré."),
         ("¿Qué sabes de mí?", "mi hija se llama Ada"),
         ("¿Te acuerdas de mi hija?", "mi hija se llama Ada"),
-        ("Olvida eso.", "Ya lo he olvidado."),
+        ("Olvida eso.", "He olvidado: mi hija se llama Ada"),
     ),
 }
 """The sentences of the user in turn, each with words of the answer."""
