@@ -91,6 +91,7 @@ class Message:
         images: The images of a user message, which belong before its text.
         speaker: Who said a user message, where several people speak; else "".
         language: Code of a user message's language, where the conversation follows it; services do not get it.
+        item: Id of a user message's item in the history; "" for none. Services do not get it.
     """
 
     role: Role
@@ -100,6 +101,7 @@ class Message:
     images: tuple[Image, ...] = ()
     speaker: str = ""
     language: str = ""
+    item: str = field(default="", compare=False, repr=False)
 
     @property
     def named_content(self) -> str:

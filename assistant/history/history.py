@@ -543,7 +543,8 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
             case UserMessage():
                 if not item.text and not item.images:
                     continue  # a turn without words is in the history only
-                message = Message("user", item.text, images=item.images, speaker=named.get(item.id, ""))
+                speaker = named.get(item.id, "")
+                message = Message("user", item.text, images=item.images, speaker=speaker, item=item.id)
                 if item.continues and last is not None and last.role == "user":
                     text = item.text if message.speaker == last.speaker else message.named_content
                     messages[-1] = replace(last, content=f"{last.content} {text}".strip())

@@ -36,18 +36,20 @@ class Recall:
         embedder: Embeds questions and facts; None: only shared words are compared.
         thread: Builds indexes.
         embedding_thread: Runs the embedder.
+        misses: Searches that went without the embedding of the question, or without the index.
     """
 
     embedder: Embedder | None = None
     thread: Executor = MEMORY_THREAD
     embedding_thread: Executor = EMBEDDING_THREAD
+    misses: int = 0
     _interim: "tuple[str, asyncio.Future[Vector]] | None" = None  # words of the turn that goes on
     _vectors: dict[str, "asyncio.Future[Vector]"] = field(default_factory=dict)  # by question, the newest last
 
     async def find(self, question: str, facts: UserFacts) -> tuple[str, ...]:
         """Returns the keys of the facts that a question is about, the best first. Never fails, and is soon done."""
         if facts.index.is_busy:
-            log.info("memory: its index is being built; a request goes without it")
+            self._miss("its index is being built")
             return ()
         # On the event loop: 1 ms. Two changes of the thread would take longer on a busy machine.
         facts.index.update({fact.key: fact.text for fact in facts.facts})
@@ -55,14 +57,22 @@ class Recall:
         vector = self._interim_vector(question)
         if vector is not None:
             return tuple(dict.fromkeys((*words, *facts.index.by_meaning(vector, MAX_PER_TURN))))
-        if self.embedder is None or not facts.index.has_vectors or self._interim:
+        if self.embedder is None or not facts.index.has_vectors:
             return words
-        embedding = self._embedding(question)
+        embedding = self._embedding(question)  # also when it is too late for this attempt: the next one has it
+        if self._interim:
+            self._miss("the embedding of spoken words is late")
+            return words
         with suppress(TimeoutError, CacheStoreError):
             async with asyncio.timeout(MEANING_TIMEOUT_S):
                 vector = await asyncio.shield(embedding)
                 return tuple(dict.fromkeys((*words, *facts.index.by_meaning(vector, MAX_PER_TURN))))
+        self._miss("the embedding of typed words is late")
         return words
+
+    def _miss(self, why: str) -> None:
+        self.misses += 1
+        log.info("memory: %s; request %d of this process with a search by words only, or none", why, self.misses)
 
     def prepare(self, interim: str) -> None:
         """Embeds interim words of a question, one at a time. Returns at once."""
@@ -154,11 +164,11 @@ class RecallingChat:
         facts = {} if own is None or not own.user.enabled else {fact.key: fact for fact in own.user.facts}
         if own is None or not facts:
             return messages
+        self._notes.begin(facts)
         if messages and messages[-1].role == "user" and not self._notes.has_note(messages):
-            question = messages[-1].content
-            found = await self._search(question, own.user)
-            is_first = self._notes.is_first(messages)
-            self._notes.add(messages, chosen(found, facts, self._notes.known(messages), is_first=is_first))
+            found, is_complete = await self._search(messages[-1].content, own.user)
+            keys = chosen(found, facts, self._notes.known(messages))
+            self._notes.add(messages, keys, is_final=is_complete)
         noted = self._notes.applied(messages, facts)
         return messages if len(noted) == len(messages) else noted
 
@@ -167,19 +177,27 @@ class RecallingChat:
         own = self._facts()
         if own is None or not own.user.enabled:
             return messages
-        return self._notes.applied(messages, {fact.key: fact for fact in own.user.facts})
+        facts = {fact.key: fact for fact in own.user.facts}
+        self._notes.begin(facts)
+        return self._notes.applied(messages, facts)
 
     async def aclose(self) -> None:
         """Closes the model."""
         await self.model.aclose()
 
-    async def _search(self, question: str, facts: UserFacts) -> tuple[str, ...]:
+    async def _search(self, question: str, facts: UserFacts) -> tuple[tuple[str, ...], bool]:
+        """Returns the facts, and whether they are all: what was found without the embedding is not kept."""
         key = question, facts.version
-        if key not in self._searches:
-            self._searches[key] = await self._recall.find(question, facts)
-            while len(self._searches) > MAX_SEARCHES:
-                del self._searches[next(iter(self._searches))]
-        return self._searches[key]
+        if key in self._searches:
+            return self._searches[key], True
+        misses = self._recall.misses
+        found = await self._recall.find(question, facts)
+        if self._recall.misses > misses:
+            return found, False
+        self._searches[key] = found
+        while len(self._searches) > MAX_SEARCHES:
+            del self._searches[next(iter(self._searches))]
+        return found, True
 
 
 def _succeeded(embedding: "asyncio.Future[Vector]") -> bool:

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 from support.engines.cache_parts import InlineExecutor
+from support.engines.scripted_engines import SequenceModel
 
+from assistant.history.items import ItemId, UserMessage
+from assistant.memory.extractor import Extractor
 from assistant.memory.facts import AddFact, Fact, PendingFacts
 from assistant.memory.keeper import FactKeeper
 from assistant.memory.memory_file import MemoryFile, OwnerFacts
 from assistant.memory.recalling_chat import Recall
+from assistant.setup.answering.user_memory import UserMemory, lines_of
 from assistant.skills.effects import SkillEffects
 from assistant.storage.conversation_database import ConversationDatabase
-from assistant.storage.conversation_file import TERMINAL
+from assistant.storage.conversation_file import TERMINAL, ConversationFile
 
 ROME = AddFact("I live in Rome", "2026-11-20T10:00:00")
 
@@ -96,3 +100,22 @@ async def test_last_write_is_repeated_at_the_end(tmp_path: Path) -> None:
             await task
     assert [fact.text for fact in file.facts(TERMINAL)] == ["I live in Rome"]
     file.close()
+
+
+@pytest.mark.parametrize("same", [True, False])
+async def test_facts_are_drawn_with_the_model_of_the_settings(same: bool, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    file, conversations = (
+        MemoryFile(ConversationDatabase(path, 0.1), lambda: 1.8e9),
+        ConversationFile(path, lambda: 1e9),
+    )
+    keeper, model = keeper_of(file), SequenceModel(("Fine.",))
+    extractor = Extractor(file, lambda: model, lines_of, keeper.changed, InlineExecutor())
+    memory = UserMemory(keeper, extractor)
+    facts = memory.begin(TERMINAL, "c1", kept=True)
+    memory.note_model(model if same else SequenceModel(("Fine.",)), facts)
+    await keeper.exchange_all()
+    conversations.create(TERMINAL, "c1", "2026-11-20", [UserMessage(ItemId("i"), "I live in Rome", spoken=True)])
+    assert (file.claim_reading(None, 0, 300) is not None) == same
+    file.close()
+    conversations.close()

@@ -1,14 +1,16 @@
 """Facts are put into the prompt as quoted data, behind the stable prefix, once."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import Executor, Future
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from support.engines.cache_parts import InlineExecutor
 
 from assistant.memory.facts import AddFact, ConversationFacts, RemoveFacts, UserFacts
-from assistant.memory.notes import HEADING, MAX_PER_TURN
+from assistant.memory.notes import HEADING, MAX_PER_TURN, MAX_STANDING, MAX_TURNS
 from assistant.memory.recalling_chat import Recall, RecallingChat
 from llm.cache import Vector
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, Token
@@ -105,6 +107,45 @@ def test_allergy_is_told_without_being_named() -> None:
     assert "car" not in sent[1].content
 
 
+def test_standing_note_is_behind_the_instructions() -> None:
+    async def requests() -> list[tuple[Message, ...]]:
+        chat = Chat(facts_of("I am allergic to nuts", *(f"I prefer tea {number}" for number in range(30))))
+        return [await chat.say(question) for question in ("Hello!", "What shall we cook?", "Thanks.")]
+
+    sent = asyncio.run(requests())
+    assert all(request[1] == sent[0][1] for request in sent)
+    lines = sent[0][1].content.splitlines()
+    assert "nuts" in lines[1]
+    assert len(lines) == 1 + MAX_STANDING
+    assert [message.role for message in sent[2]] == ["system", "system", *["user", "assistant"] * 2, "user"]
+
+
+def test_notes_stay_with_their_items_after_a_cut() -> None:
+    async def noted() -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        chat = Chat(facts_of("my daughter is called Ada", "our dog is called Rex"))
+        await chat.attempt("What about my dog?")  # an attempt that is dropped
+        for number, text in enumerate(("What about my daughter?", "Yes.", "What about my daughter?", "Yes.")):
+            await chat.attempt(text)
+            chat.messages += [Message("user", text, item=f"i{number}"), Message("assistant", "Good.")]
+        whole = await chat.attempt("Thanks.")
+        del chat.messages[3:5]  # behind the first message and its answer
+        return whole, await chat.attempt("Thanks.")
+
+    whole, cut = asyncio.run(noted())
+    assert whole[1].content.count("Ada") == 1
+    assert cut == (*whole[:4], *whole[6:])
+
+
+def test_dropped_attempts_take_no_places() -> None:
+    async def asked() -> tuple[Message, ...]:
+        chat = Chat(facts_of("my daughter is called Ada"))
+        for number in range(MAX_TURNS + 1):
+            await chat.attempt(f"What about my daughter {number}?")
+        return await chat.say("What about my daughter?")
+
+    assert "Ada" in asyncio.run(asked())[1].content
+
+
 def test_no_more_facts_than_allowed_are_added() -> None:
     sent = asyncio.run(Chat(facts_of(*(f"dog number {number}" for number in range(9)))).say("What about the dogs?"))
     assert sent[1].content.count("\n- ") == MAX_PER_TURN
@@ -189,3 +230,31 @@ async def test_interim_words_find_a_fact_by_meaning() -> None:
     assert len(embedder.embedded) == asked
     recall.turn_ended()
     assert len(await recall.find("some cake, please", user)) == 1  # typed: its embedding is waited for
+
+
+class LateThread(Executor):
+    """Runs calls when the test says so."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], object]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self.calls.append(lambda: future.set_result(fn(*args, **kwargs)))
+        return future
+
+
+async def test_late_embedding_is_used_by_the_next_attempt() -> None:
+    facts, late = facts_of("I like to bake", "we live in Rome"), LateThread()
+    chat = Chat(facts)
+    recall = Recall(Embedder(), InlineExecutor(), late)
+    facts.user.index.update({fact.key: fact.text for fact in facts.user.facts})
+    recall.embed_missing(facts.user)
+    chat.chat = RecallingChat(chat.cached, chat.plain, lambda: facts, recall)
+    assert len(await chat.attempt("What shall I eat?")) == 2
+    assert recall.misses == 1
+    late.calls.pop()()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert "bake" in (await chat.say("What shall I eat?"))[1].content
+    assert "bake" in (await chat.say("Thanks."))[1].content
