@@ -1,4 +1,4 @@
-"""What the keeper promises is stored: before the first reading, after a lasting error, at the end of the program."""
+"""The keeper stores what it promises: before the first reading, after a lasting error, at the end of the program."""
 
 import asyncio
 import threading
