@@ -114,7 +114,7 @@ class VoiceFile:
     def remove(self, name: str | None) -> tuple[str, ...]:
         """Removes a voice, or all (None). Returns the names of those removed. Raises VoiceFileError.
 
-        What was stored is overwritten. The file goes with the last voice, and so do copies of a damaged one.
+        What was stored is overwritten. The file goes with the last voice, and a damaged copy with any: it may have it.
         """
         try:
             with self._database.opened() as database:
@@ -126,19 +126,19 @@ class VoiceFile:
                     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except ConversationFileError as error:
             raise self._failure(error) from error
+        self._delete(f"{self.path}{DAMAGED}")
         if name is None or (removed and len(removed) == len(known)):
-            self._delete()
+            self.close()
+            self._delete(str(self.path))
         return removed
 
     def close(self) -> None:
         """Closes the file. The next call opens it again."""
         self._database.close()
 
-    def _delete(self) -> None:
-        self.close()
+    def _delete(self, path: str) -> None:
         for ending in _COMPANIONS:
-            for name in (f"{self.path}{ending}", f"{self.path}{DAMAGED}{ending}"):
-                Path(name).unlink(missing_ok=True)
+            Path(f"{path}{ending}").unlink(missing_ok=True)
 
     def _failure(self, error: ConversationFileError) -> VoiceFileError:
         """Returns the error to raise. A damaged file is kept aside."""

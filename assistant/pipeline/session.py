@@ -630,6 +630,8 @@ class Session:
             self.recorder.finish(effect.turn, "interrupted", heard, self.microphone.clock)
         else:
             self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
+        if effect.reason == "other voice" and self._voice_watch is not None:
+            self._voice_watch.turn_ignored(effect.turn)
         self._queued_turns.discard(effect.turn)
         reported = self.history.is_placed(effect.turn) or (effect.submitted and self.turns.settings.has_client)
         item = self.history.add_user_text("", effect.turn) if reported else None
@@ -658,7 +660,7 @@ class Session:
         self._reply_requests.clear()  # the reply fulfils a request
         self._reply_manager.handle(effect)
         if self._voice_watch is not None and effect.speech_end is not None:
-            self._voice_watch.turn_committed(effect.reply_id.turn)
+            self._voice_watch.turn_committed(effect.reply_id.turn, called=effect.called)
 
     # ---- problems ----
 

@@ -31,6 +31,7 @@ class VoiceFocus:
         self._thresholds = thresholds
         self._voices = tuple(enrolled) if mode == "enrolled" else ()
         self._last: VoiceVerdict = "unsure"
+        self._ignored: list[Voiceprint] = []  # turns of one voice that were ignored in a row
 
     @property
     def voices(self) -> tuple[Voiceprint, ...]:
@@ -62,12 +63,14 @@ class VoiceFocus:
         """Returns the similarity to the most similar voice that it listens to; -1 if there is none."""
         return max((voice.similarity(embedding) for voice in self._voices), default=-1.0)
 
-    def learn(self, speech: Sequence[tuple[Embedding, float]]) -> None:
+    def learn(self, speech: Sequence[tuple[Embedding, float]], *, called: bool = False) -> None:
         """Takes the speech of a turn that the assistant answers: embeddings with seconds of speech.
 
         In the mode "first", the first turn with enough speech is the voice that it listens to; later turns of that
-        voice are added to it. An enrolled voice does not change.
+        voice are added to it. A voice that speaks the wake phrase (`called`) takes its place. An enrolled voice does
+        not change.
         """
+        self._ignored.clear()
         total_s = sum(seconds for _, seconds in speech)
         if self.mode != "first" or total_s < self._thresholds.min_first_s:
             return
@@ -77,3 +80,23 @@ class VoiceFocus:
         elif self._voices[0].similarity(turn.embedding) >= self._thresholds.own:
             learned = self._voices[0].with_speech(turn.embedding, total_s, self._thresholds.max_memory_s)
             self._voices = (learned,)
+        elif called:
+            self._voices, self._last = (turn,), "unsure"
+
+    def let_go(self, ignored: Sequence[tuple[Embedding, float]]) -> bool:
+        """Takes the speech of a turn that was ignored. Returns whether the first voice is let go for it.
+
+        That is so after `SpeakerThresholds.max_ignored` turns of one voice in a row: it probably is the user, and the
+        first turn was another person's. Until the next answered turn, every voice counts. An enrolled voice stays.
+        """
+        if self.mode != "first":
+            return False
+        turn = Voiceprint.of("", ignored)
+        if self._ignored and self._ignored[0].similarity(turn.embedding) < self._thresholds.same_voice:
+            self._ignored.clear()
+        self._ignored.append(turn)
+        if len(self._ignored) < self._thresholds.max_ignored:
+            return False
+        self._ignored.clear()
+        self._voices, self._last = (), "unsure"
+        return True

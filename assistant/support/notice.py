@@ -40,6 +40,8 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
             "answered."
         ),
         "voices_not_judged": "who speaks is not always known, because {reason}; meanwhile every voice counts",
+        "voice_ignored": "another voice spoke and is ignored (voice.focus)",
+        "voice_let_go": "the same other voice spoke several times, so every voice counts until the next answer",
         "vad_failed": "speech detection failed ({reason}); {name} is used instead",
         "other_language": (
             'this sounded like {name}, but assistant.language is "{configured}": '

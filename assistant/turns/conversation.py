@@ -70,6 +70,8 @@ class Conversation:
     def cut_speech(self, position: Samples) -> None:
         """Marks speech as processed. If a client takes part, speech that continues is the next turn."""
         self.mark_processed(position)
+        if self.other_voice.ignored_from is not None:
+            self.other_voice.ignored_from = self.processed_until
         if self.settings.has_client:
             self.cut_at = self.processed_until
 

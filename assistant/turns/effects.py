@@ -165,6 +165,7 @@ class CommitTurn:
         submitted: The client ended the turn. It is in the history even without words.
         guessed: The recognizer took some of the words for noise, but the speech was clear.
         softly: The user may have only paused, so the first sound of the reply is soft.
+        called: It has the wake phrase. Known only where voices are judged.
     """
 
     reply_id: ReplyId
@@ -176,6 +177,7 @@ class CommitTurn:
     submitted: bool = False
     guessed: bool = False
     softly: bool = False
+    called: bool = False
 
 
 @dataclass(frozen=True, slots=True)

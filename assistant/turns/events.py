@@ -158,12 +158,14 @@ class VoiceJudged:
     """Reports whose voice the recent speech is, where the assistant listens to some voices only.
 
     Attributes:
-        since: Where the judged speech begins. It ends at `position`, or shortly before.
+        since: Where the judged speech begins.
+        until: Where it ends. A late verdict ends well before `position`, and says nothing about speech after it.
         verdict: Whose voice it is. An unsure verdict counts as the user's own voice.
     """
 
     position: Samples
     since: Samples
+    until: Samples
     verdict: VoiceVerdict
 
 

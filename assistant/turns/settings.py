@@ -293,6 +293,18 @@ class FocusThresholds:
     min_own_ms: float = 300.0
     """Speech in ms before that of another voice in the same turn from which it is the user's own: a short word."""
 
+    max_presumed_ms: float = 800.0
+    """Time in ms for which speech is presumed to be another voice's without a verdict. The first one comes after
+    600 ms of speech and at most 100 ms of computing, unless the machine is too busy."""
+
+    max_own_windows: int = 2
+    """Verdicts in a row that are not "other", after which ignored speech counts as the user's own: one may be wrong.
+    So many verdicts "other" in a row are needed during a reply, since the first may be on its echo."""
+
+    own_pause_ms: float = 1200.0
+    """Silence of the user in ms, while another voice speaks, that ends a turn without an estimate of its end. Longer
+    than `hangover_ms`, because the verdict on the user's next words takes 700 ms."""
+
     waits_for_words: bool = False
     """Whether the words of a turn are waited for before it is ignored, since they may contain the wake phrase."""
 

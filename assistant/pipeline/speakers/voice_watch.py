@@ -32,7 +32,10 @@ STEP = samples_of_ms(600)
 """Samples of speech after which the next embedding is made. Each takes 20 to 30 ms of CPU (docs/performance.md)."""
 
 MIN_SPEECH = samples_of_ms(300)
-"""Least speech of a stretch, in samples, that is judged when it ends. The rest of the window is the speech before."""
+"""Least speech of a stretch, in samples, of which an embedding is made when it ends, for the label of its speaker."""
+
+MIN_JUDGED = samples_of_ms(600)
+"""Least speech of a stretch, in samples, whose voice is judged. Shorter speech is too unlike longer speech."""
 
 MIN_REST = samples_of_ms(200)
 """Least speech, in samples, since the last embedding for which another one is made when the speech ends."""
@@ -122,8 +125,10 @@ class VoiceWatch:
     _stretch: _Stretch | None = None
     _turn: list[_Window] = field(default_factory=list)  # speech of the open turn, and shortly before it
     _turn_number: int = 0
-    _labels: dict[int, tuple[int, str]] = field(default_factory=dict)  # by turn: its embeddings so far, its label
+    _turn_onset: Samples = Samples(0)
+    _committed: tuple[int, str] = (0, "")  # the last turn that was committed, and its label
     _reported: bool = False
+    _reported_ignored: bool = False
 
     def process(self, frame: Frame, vad: VadResult) -> None:
         """Takes the next frame and its VAD result."""
@@ -131,6 +136,7 @@ class VoiceWatch:
         if vad.speaking:
             if stretch is None:
                 stretch = self._stretch = _Stretch(vad.boundary)
+                self._recent.clear()  # the speech before may be another person's
             self._recent.append(frame.pcm.copy())
             stretch.speech += FRAME_SAMPLES
             if stretch.speech - stretch.requested >= STEP:
@@ -143,22 +149,39 @@ class VoiceWatch:
     def turn_started(self, turn: int, onset: Samples) -> None:
         """Notes that a user turn has begun, or goes on. Speech before its onset does not count for its speaker."""
         if turn != self._turn_number:
-            self._turn_number = turn
+            self._turn_number, self._turn_onset = turn, onset
             self._turn = [window for window in self._turn if window.until > onset]
 
-    def turn_committed(self, turn: int) -> None:
-        """Notes that a turn is answered: its voice may be the one that the assistant listens to from now on."""
-        if turn == self._turn_number and self._turn:
-            self.focus.learn(self._speech_of_turn())
+    def turn_committed(self, turn: int, *, called: bool = False) -> None:
+        """Notes that a turn is answered: its voice may be the one that the assistant listens to from now on.
+
+        `called`: the turn has the wake phrase.
+        """
+        if turn != self._turn_number or not self._turn:
+            return
+        speech = self._speech_of_turn()
+        voice = Voiceprint.of("", speech)
+        self._committed = turn, self.labels.learn(voice.embedding, voice.speech_s)
+        self.focus.learn(speech, called=called)
+
+    def turn_ignored(self, turn: int) -> None:
+        """Notes that a turn was ignored as another voice's. Reports that, once, and that it was ignored too often."""
+        if turn != self._turn_number or not self._turn:
+            return
+        if self.focus.let_go(self._speech_of_turn()):
+            self.report_problem(notice("voice_let_go"))
+        elif not self._reported_ignored:
+            self._reported_ignored = True
+            self.report_problem(notice("voice_ignored"))
 
     def label_of(self, turn: int) -> str:
-        """Returns the label of the speaker of a turn; "" if it is not known."""
-        count, label = self._labels.get(turn, (0, ""))
-        if turn == self._turn_number and len(self._turn) > count:
-            voice = Voiceprint.of("", self._speech_of_turn())
-            label = self.labels.label(voice.embedding, voice.speech_s)
-            self._labels = {turn: (len(self._turn), label)}
-        return label
+        """Returns the label of the speaker of a turn so far; "" if it is not known."""
+        if turn == self._committed[0]:
+            return self._committed[1]
+        if turn != self._turn_number or not self._turn:
+            return ""
+        voice = Voiceprint.of("", self._speech_of_turn())
+        return self.labels.label(voice.embedding, voice.speech_s)
 
     def _speech_of_turn(self) -> list[tuple[Embedding, float]]:
         """Returns the embeddings of the turn with seconds of speech, without another voice beside the user's own."""
@@ -178,16 +201,19 @@ class VoiceWatch:
             embedding = await self.embedder.embedding(pcm)
         except EngineError as error:
             self._report(str(error).removesuffix("."))
-            return
-        if embedding is None:
-            self._report("this machine is too slow")
-            return
-        stretch.windows.append(embedding)
-        verdict = self.focus.judge(stretch.windows)
-        if len(self._turn) < MAX_WINDOWS:
-            self._turn.append(_Window(embedding, new_s, until, verdict))
+            embedding = None
+        else:
+            if embedding is None:
+                self._report("this machine is too slow")
+        verdict: VoiceVerdict = "unsure"  # also where nothing is known, so that nobody waits for it
+        if embedding is not None:
+            if len(pcm) >= MIN_JUDGED:
+                stretch.windows.append(embedding)
+                verdict = self.focus.judge(stretch.windows)
+            if until > self._turn_onset:
+                self._turn = [*self._turn, _Window(embedding, new_s, until, verdict)][-MAX_WINDOWS:]
         if self.focus.voices:
-            self.dispatch(VoiceJudged(self.position(), stretch.add_verdict(verdict, until), verdict))
+            self.dispatch(VoiceJudged(self.position(), stretch.add_verdict(verdict, until), until, verdict))
 
     def _report(self, reason: str) -> None:
         if not self._reported:

@@ -58,7 +58,7 @@ def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript
 def on_voice_judged(conversation: Conversation, state: AwaitingTranscript, event: VoiceJudged) -> Effects:
     """Ignores the turn if it is another voice's. Speech after the turn says nothing about its voice."""
     turn, focus = state.turn, conversation.settings.focus
-    conversation.other_voice.add_verdict(event)
+    conversation.other_voice.add_verdict(event, conversation.settings)
     if event.since >= turn.speech_end:
         return ()
     turn.voice.add_verdict(event, turn.onset, conversation.settings)

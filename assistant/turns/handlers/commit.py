@@ -73,6 +73,7 @@ def _commit(
         submitted=turn.submitted,
         guessed=words.guessed,
         softly=state.ended_by is EndedBy.SILENCE and turn.sounds_unsure(conversation.settings),
+        called=turn.voice.called and conversation.settings.focus is not None,
     )
     return (commit, *((HoldPlayback(reply_id),) if held else ()), CloseSegment(turn.segment, turn.number))
 

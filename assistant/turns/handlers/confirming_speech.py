@@ -56,9 +56,9 @@ def on_interim_transcript(conversation: Conversation, state: ConfirmingSpeech, e
 
 def on_voice_judged(conversation: Conversation, state: ConfirmingSpeech, event: VoiceJudged) -> Effects:
     """Drops the candidate if it is another voice's."""
-    conversation.other_voice.add_verdict(event)
+    conversation.other_voice.add_verdict(event, conversation.settings)
     ignored = event.verdict == "other" and conversation.settings.focus is not None
-    if not ignored or not conversation.settings.ends_by_silence or event.position <= state.candidate.onset:
+    if not ignored or not conversation.settings.ends_by_silence or event.until <= state.candidate.onset:
         return ()
     discarded = _discard_segment(conversation, state)
     conversation.mark_processed(event.position)

@@ -32,13 +32,13 @@ def on_voice_judged(conversation: Conversation, _state: Idle, event: VoiceJudged
     other = conversation.other_voice
     onset = other.own_onset(event, conversation.settings)
     earliest = other.ignored_from or 0
-    other.add_verdict(event)
+    other.add_verdict(event, conversation.settings)
     if onset is None or not conversation.settings.ends_by_silence:
         return ()
     segment = SegmentId(max(earliest, onset - samples_of_ms(conversation.settings.pre_roll_ms)))
     speech = SpeechCandidate(onset, event.position, peak_probability=1.0)
     begun = confirming_speech.begin_turn_at(conversation, segment, speech, event.position)
-    if isinstance(conversation.state, UserSpeaking):
+    if isinstance(conversation.state, UserSpeaking) and event.verdict == "own":
         conversation.state.turn.voice.add_verdict(event, onset, conversation.settings)
     return begun
 

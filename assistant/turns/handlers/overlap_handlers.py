@@ -13,7 +13,7 @@ from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.state.overlap import Overlap
 from assistant.turns.state.states import Replying
 from audio.stt import SegmentId
-from audio.units import Samples
+from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
 
@@ -62,8 +62,9 @@ def on_frame(
             *_on_uninterruptible(conversation, state, overlap, position, vad),
         )
     overlap.count_speech(vad, settings)
-    if overlap.presumed_other and vad.speaking:
-        return _on_presumed_other(overlap, position, settings)
+    if vad.speaking and _waits_for_verdict(overlap, position, settings):
+        waits_for_words = settings.focus is not None and settings.focus.waits_for_words
+        return overlap.request_words_so_far(position, settings) if waits_for_words else ()
     return _decide(conversation, state, overlap, position, vad)
 
 
@@ -85,34 +86,40 @@ def _decide(
     return (*held, *state.duck(position, settings), *overlap.request_words_so_far(position, settings))
 
 
-def _on_presumed_other(overlap: Overlap, position: Samples, settings: TurnSettings) -> Effects:
-    """Waits for the verdict on the voice. Its words are requested if they may contain the wake phrase."""
-    waits_for_words = settings.focus is not None and settings.focus.waits_for_words
-    return overlap.request_words_so_far(position, settings) if waits_for_words else ()
+def _waits_for_verdict(overlap: Overlap, position: Samples, settings: TurnSettings) -> bool:
+    """Returns whether speech neither ducks nor interrupts, because it is another voice's or is presumed to be."""
+    if settings.focus is None or position - overlap.onset >= samples_of_ms(settings.focus.max_presumed_ms):
+        overlap.presumed_other = False  # no verdict came in time
+    return overlap.presumed_other or overlap.judged_other
 
 
 def on_voice_judged(conversation: Conversation, state: Replying, event: VoiceJudged) -> Effects:
     """Dismisses an overlap of another voice. The user's own voice within ignored speech begins an overlap."""
-    settings, overlap = conversation.settings, state.overlap
-    onset = conversation.other_voice.own_onset(event, settings) if overlap is None else None
-    conversation.other_voice.add_verdict(event)
+    settings, overlap, other = conversation.settings, state.overlap, conversation.other_voice
+    onset, earliest = other.own_onset(event, settings) if overlap is None else None, other.ignored_from or Samples(0)
+    other.add_verdict(event, settings, during_reply=state.audible)
     if onset is not None and settings.voice_interrupts:
-        segment = conversation.segment_at(onset)
+        segment = SegmentId(max(earliest, onset - samples_of_ms(settings.pre_roll_ms)))
         return start_overlap(conversation, state, event.position, segment, VadResult(True, onset, 1.0))
-    if overlap is None or settings.focus is None or event.position <= overlap.onset:
+    if overlap is None or settings.focus is None or event.until <= overlap.onset:
         return ()
     if event.verdict != "other":
         overlap.presumed_other = False
+        overlap.judged_other &= event.verdict != "own" and other.not_others < settings.focus.max_own_windows
         return ()
     if overlap.is_deferred or overlap.side_talk is not None or not settings.voice_interrupts:
         return ()
     if settings.focus.waits_for_words:
-        overlap.presumed_other = True
+        overlap.judged_other = True
         return (*state.release(), *state.stop_ducking())
-    since = overlap.onset
-    reported = _report(OverlapDecision(interrupts=False, evidence="other voice"), state, settings)
-    dismissed = dismiss_overlap(conversation, state, event.position, event.position, "other voice")
-    conversation.other_voice.ignore(since)
+    return _ignore(conversation, state, overlap, event.position)
+
+
+def _ignore(conversation: Conversation, state: Replying, overlap: Overlap, position: Samples) -> Effects:
+    """Dismisses the overlap of another voice, which may go on."""
+    reported = _report(OverlapDecision(interrupts=False, evidence="other voice"), state, conversation.settings)
+    dismissed = dismiss_overlap(conversation, state, position, position, "other voice")
+    conversation.other_voice.ignore(overlap.onset)
     return (*reported, *dismissed)
 
 
@@ -167,14 +174,24 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
     overlap.add_transcript(event, conversation.settings)
-    if overlap.presumed_other and not called:
+    if overlap.judged_other and event.was_requested and not called:
+        return _ignore(conversation, state, overlap, event.position)
+    is_over = event.was_requested and overlap.pause is not None  # too short for a verdict
+    if not called and (overlap.judged_other or (overlap.presumed_other and not is_over)):
         return ()
+    return _decide_by_words(conversation, state, overlap, event)
+
+
+def _decide_by_words(
+    conversation: Conversation, state: Replying, overlap: Overlap, event: InterimTranscript
+) -> Effects:
+    """Decides the overlap by its words, if they suffice."""
     decision = conversation.overlap_policy.decide(overlap, event, event.position, conversation.settings)
     if decision is None:
         return ()
     reported = _report(decision, state, conversation.settings)
     if not decision.interrupts:
         return (*reported, *dismiss_overlap(conversation, state, overlap.speech_end, event.position))
-    if called or event.was_requested:
+    if event.has_wake_phrase or event.was_requested:
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
     return (*reported, *interrupt_or_retract(conversation, state, overlap, event.position))

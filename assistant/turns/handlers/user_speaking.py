@@ -2,7 +2,7 @@
 
 from assistant.end_of_turn.estimator import silence_timeout_ms
 from assistant.turns.conversation import Conversation
-from assistant.turns.effects import Effects, EndOfTurn, EndSegment, PlayListeningSound
+from assistant.turns.effects import Effects, EndOfTurn, EndSegment, PlayListeningSound, RequestTranscript
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
@@ -21,13 +21,15 @@ from assistant.turns.handlers.commit import commit_if_ready, give_up, ignore_oth
 from assistant.turns.state.resume_guard import ResumeGuard
 from assistant.turns.state.states import AwaitingTranscript, EndedBy, UserSpeaking
 from assistant.turns.state.user_turn import UserTurn
-from audio.units import Samples
+from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
 
 def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProcessed) -> Effects:
     """Makes attempts in pauses, and ends the turn when the policy says so."""
     state.turn.add_frame(event.vad)
+    if state.turn.voice.other_from is not None and conversation.settings.focus is not None:
+        return _on_other_voice(conversation, state.turn, event.position, state.turn.voice.other_from)
     if event.vad.speaking:
         return on_speech(conversation, state.turn, event.position, event.vad)
     return _on_silence(conversation, state.turn, event.position, event.vad)
@@ -123,36 +125,64 @@ def on_transcript(
     """Takes the transcript of an attempt, made in a pause."""
     settings, turn = conversation.settings, state.turn
     reject_noise = settings.ends_by_silence and turn.will_be_answered
-    return turn.on_transcript(event, settings, reject_noise=reject_noise) or ()
+    effects = turn.on_transcript(event, settings, reject_noise=reject_noise)
+    if effects is None or not isinstance(event, FinalTranscript):
+        return effects or ()
+    return (*effects, *_ignore_without_phrase(conversation, turn, event.position))
 
 
-def on_interim_transcript(_conversation: Conversation, state: UserSpeaking, event: InterimTranscript) -> Effects:
-    """Takes the words so far: the wake phrase shows that they are speech."""
-    if event.has_wake_phrase and state.turn.segment == event.transcript.segment:
-        state.turn.mark_certain()
-        state.turn.voice.called = True
-    return ()
+def on_interim_transcript(conversation: Conversation, state: UserSpeaking, event: InterimTranscript) -> Effects:
+    """Takes the words so far: the wake phrase shows that they are speech. Without it, another voice is ignored."""
+    turn, words = state.turn, event.transcript
+    if turn.segment != words.segment:
+        return ()
+    if event.has_wake_phrase:
+        turn.mark_certain()
+        turn.voice.called = True
+        return ()
+    covers = event.was_requested or (turn.voice.other_until is not None and words.until >= turn.voice.other_until)
+    return _ignore_without_phrase(conversation, turn, event.position) if covers else ()
+
+
+def _ignore_without_phrase(conversation: Conversation, turn: UserTurn, position: Samples) -> Effects:
+    """Ignores a turn that is another voice's, once its words are known and lack the wake phrase."""
+    focus = conversation.settings.focus
+    waits = focus is not None and focus.waits_for_words and conversation.settings.ends_by_silence
+    if not waits or not turn.voice.is_other or turn.submitted:
+        return ()
+    return ignore_other_voice(conversation, turn, position)
 
 
 def on_voice_judged(conversation: Conversation, state: UserSpeaking, event: VoiceJudged) -> Effects:
-    """Ignores a turn of another voice. A turn of the user's own ends where another voice goes on."""
-    turn, settings = state.turn, conversation.settings
-    conversation.other_voice.add_verdict(event)
-    turn.voice.add_verdict(event, turn.onset, settings)
-    if event.verdict != "other" or settings.focus is None or not settings.ends_by_silence or turn.voice.called:
+    """Ignores a turn of another voice. A turn of the user's own ends where another voice goes on; see `on_frame`."""
+    turn, settings, other = state.turn, conversation.settings, conversation.other_voice
+    other.add_verdict(event, settings)
+    if settings.focus is None or not settings.ends_by_silence or turn.voice.called or event.until <= turn.onset:
         return ()
-    if turn.voice.own_until is not None:
-        return _end_before_other_voice(conversation, turn, event)
-    return () if settings.focus.waits_for_words else ignore_other_voice(conversation, turn, event.position)
+    turn.voice.add_verdict(event, turn.onset, settings)
+    if event.verdict == "unsure" and other.not_others >= settings.focus.max_own_windows:
+        turn.voice.other_from = None  # the user goes on
+    if not turn.voice.is_other or event.verdict != "other":
+        return ()
+    if not settings.focus.waits_for_words:
+        return ignore_other_voice(conversation, turn, event.position)
+    turn.voice.other_until = event.until
+    if turn.attempt is not None:  # its transcript comes
+        return ()
+    return (RequestTranscript(turn.segment, event.position, so_far=True),)
 
 
-def _end_before_other_voice(conversation: Conversation, turn: UserTurn, event: VoiceJudged) -> Effects:
-    """Ends the turn where the user's own speech ended. The other voice goes on and belongs to no turn."""
-    turn.speech_end = max(turn.onset, min(event.since, turn.speech_end))
+def _on_other_voice(conversation: Conversation, turn: UserTurn, position: Samples, since: Samples) -> Effects:
+    """Ends the turn where the user's own speech ended, if the user does not go on. The other voice is in no turn."""
+    focus = conversation.settings.focus
+    pauses = 1 if conversation.other_voice.others else 2  # the next verdict may be that the user goes on
+    if focus is None or position - since < samples_of_ms(pauses * focus.own_pause_ms):
+        return ()
+    turn.speech_end = max(turn.onset, min(since, turn.speech_end))
     conversation.other_voice.ignore(turn.speech_end)
-    conversation.queued.mark_cut(event.position)
+    conversation.queued.mark_cut(position)
     ended = end_segment(conversation, turn, turn.speech_end)
-    return (*turn.end_pause(), *ended, *end_turn(conversation, turn, event.position, EndedBy.OTHER_VOICE))
+    return (*turn.end_pause(), *ended, *end_turn(conversation, turn, position, EndedBy.OTHER_VOICE))
 
 
 def on_draft_transcript(conversation: Conversation, state: UserSpeaking, event: DraftTranscript) -> Effects:

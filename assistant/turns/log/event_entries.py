@@ -212,8 +212,8 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: C901, PLR0911,
             phrase = " phrase" if event.calls_assistant else ""
             words_field = f"{words.low_confidence:d} {hashed}{void}{draft}{guess}{expected}{phrase}"
             return f"words {event.position} {_id(event.reply_id)} {words.segment} {words_field}"
-        case VoiceJudged(position, since, verdict):
-            return f"voice {position} {since} {verdict}"
+        case VoiceJudged(position, since, until, verdict):
+            return f"voice {position} {since} {until} {verdict}"
         case TranscriptFailed():
             return f"lost {event.position} {_id(event.reply_id)} {event.segment}"
         case PlaybackProgress():
@@ -363,12 +363,12 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     position, *rest = fields  # raises ValueError without fields
     sample = Samples(int(position))
     match kind, rest:
-        case "words", [*all_words, "phrase"]:
-            return replace(_final_transcript(sample, all_words), calls_assistant=True)
-        case "words", [*all_words, "expected"]:
-            return replace(_final_transcript(sample, all_words), answer_expected=True)
         case "words", all_words:
-            return _final_transcript(sample, all_words)
+            flags: list[str] = []
+            while all_words and all_words[-1] in {"phrase", "expected"}:
+                flags.append(all_words.pop())
+            words_event = _final_transcript(sample, all_words)
+            return replace(words_event, calls_assistant="phrase" in flags, answer_expected="expected" in flags)
         case "interim", [segment, "first", probability]:
             words = Transcript(SegmentId(int(segment)), sample, "")
             return InterimTranscript(sample, words, was_requested=True, ignorable=float(probability))
@@ -420,8 +420,9 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return ReplyRequested(sample, origin, "words" if worded == "1" else "", bool(after_current_reply))
         case "submitted", [*after_current_reply] if after_current_reply in ([], ["behind"]):
             return InputCommitted(sample, bool(after_current_reply))
-        case "voice", [since, ("own" | "other" | "unsure") as verdict]:
-            return VoiceJudged(sample, Samples(int(since)), verdict)
+        case "voice", [since, *until, ("own" | "other" | "unsure") as verdict] if len(until) <= 1:
+            end = Samples(int(until[0])) if until else sample  # older traces have no end
+            return VoiceJudged(sample, Samples(int(since)), end, verdict)
         case "asleep", []:
             return FellAsleep(sample)
         case "pressed", []:

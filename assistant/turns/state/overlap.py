@@ -77,6 +77,7 @@ class Overlap:
         words_requested_at: When its words so far were requested; None if no request is pending.
         words_due_at: When they are requested next.
         presumed_other: It is presumed to be another voice's, which spoke just before. It is not judged yet.
+        judged_other: It is another voice's. Its words are waited for, since they may contain the wake phrase.
     """
 
     segment: SegmentId
@@ -98,6 +99,7 @@ class Overlap:
     words_requested_at: Samples | None = None
     words_due_at: Samples = Samples(0)
     presumed_other: bool = False
+    judged_other: bool = False
 
     @property
     def is_deferred(self) -> bool:

@@ -87,6 +87,9 @@ def test_damaged_file_is_kept_aside(file: VoiceFile) -> None:
     assert file.voices() == ()
     file.add(ann())
     assert [path.name for path in sorted(file.path.parent.glob("*.damaged"))] == ["voices.sqlite3.damaged"]
+    file.add(ann("Ben", 1))
+    file.remove("Ben")
+    assert list(file.path.parent.glob("*.damaged")) == [], "it may have the voice that is removed"
     file.remove(None)
     assert list(file.path.parent.iterdir()) == []
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from support.conversations.simulation import Simulation, SimulationResult, Utterance
 from support.conversations.voices import voice
 
-from assistant.events import SpeechDiscarded
+from assistant.events import Problem, SpeechDiscarded
 from assistant.speakers.focus import VoiceFocus
 from assistant.turns.settings import FocusThresholds, TurnSettings
 from assistant.turns.words.wake_phrase import WakePhrase, WakePhraseGate
@@ -87,11 +87,19 @@ def test_wake_phrase_of_another_voice_is_answered() -> None:
     assert [record.speaker for record in result.records] == ["S1", "S2"]
 
 
+def test_user_is_heard_although_television_was_answered_first() -> None:
+    tries = [(7000 + 5000 * number, 9000 + 5000 * number, "what time is it", 1) for number in range(5)]
+    result = conversation([(1000, 2500, "and now the weather", 2), *tries]).run()
+    assert [record.outcome for record in result.records] == ["answered", *["other voice"] * 4, "answered"]
+    told = [event.text for _, event in result.events if isinstance(event, Problem)]
+    assert ["is ignored" in told[0], "every voice counts" in told[1]] == [True, True]
+
+
 def test_embeddings_are_in_no_record() -> None:
     result = conversation([QUESTION, TELEVISION]).run()
     entries = [entry for record in result.records for entry in record.turn_events if entry.startswith("voice ")]
     assert entries
-    assert all(len(entry.split()) == 4 for entry in entries)
+    assert all(len(entry.split()) == 5 for entry in entries)
 
 
 def test_focus_leaves_the_latency_of_own_turns_as_it_is() -> None:

@@ -23,9 +23,12 @@ class Embedder:
     def __init__(self) -> None:
         self.heard: list[int] = []
         self.busy = self.broken = False
+        self.late: asyncio.Event | None = None  # awaited before each embedding
 
     async def embedding(self, pcm: Pcm) -> Embedding | None:
         self.heard.append(len(pcm))
+        if self.late is not None:
+            await self.late.wait()
         if self.broken:
             raise EngineError("It failed.")
         return None if self.busy else voice(int(np.median(pcm)))
@@ -123,6 +126,62 @@ def test_other_voice_after_the_own_begins_after_the_last_own_window() -> None:
     scene = run(scenario)
     own_until = max(verdict.position for verdict in scene.verdicts if verdict.verdict == "own")
     assert {v.since for v in scene.verdicts if v.verdict == "other"} == {own_until}
+
+
+def test_short_answer_after_another_voice_is_unsure() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.turn(1, person=1)
+        await scene.frames(2000, 2)
+        await scene.frames(300, None)
+        await scene.frames(400, 1)
+        await scene.frames(500, None)
+
+    scene = run(scenario)
+    assert scene.verdicts[-1].verdict == "unsure"
+    assert scene.embedder.heard[-1] == samples_of_ms(400), "nothing of the other voice"
+
+
+def test_skipped_and_failed_embeddings_are_unsure() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.turn(1, person=1)
+        scene.embedder.busy = True
+        await scene.frames(700, 2)
+        scene.embedder.busy, scene.embedder.broken = False, True
+        await scene.frames(600, 2)
+
+    scene = run(scenario)
+    assert [verdict.verdict for verdict in scene.verdicts[-2:]] == ["unsure", "unsure"]
+
+
+def test_late_window_before_a_turn_does_not_count_for_it() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.turn(1, person=1)
+        scene.embedder.late = asyncio.Event()
+        await scene.frames(700, 2)
+        await scene.frames(300, None)
+        onset = scene.position
+        await scene.frames(100, 1)
+        scene.watch.turn_started(2, onset)
+        scene.embedder.late.set()
+        await scene.frames(1500, 1)
+        assert scene.watch.label_of(2) == "S1"
+
+    scene = run(scenario)
+    late = next(verdict for verdict in scene.verdicts if verdict.position > verdict.until + samples_of_ms(200))
+    assert late.until <= samples_of_ms(3000)
+
+
+def test_label_of_an_attempt_is_not_learned() -> None:
+    async def scenario(scene: Scene) -> None:
+        scene.watch.turn_started(1, scene.position)
+        await scene.frames(2000, 1)
+        assert scene.watch.label_of(1) == "S1"
+        assert scene.watch.labels.voices == ()
+        scene.watch.turn_committed(1)
+        assert scene.watch.label_of(1) == "S1"
+        assert len(scene.watch.labels.voices) == 1
+
+    run(scenario)
 
 
 def test_turns_have_the_labels_of_their_speakers() -> None:

@@ -61,3 +61,37 @@ def test_other_voice_goes_on_at_a_slightly_higher_similarity() -> None:
     assert focus.judge([speech]) == "unsure"
     focus.judge([BOB])
     assert focus.judge([speech]) == "other"
+
+
+def test_first_voice_is_let_go_after_ignored_turns_of_one_voice() -> None:
+    focus = focused()
+    ignored = [focus.let_go([(BOB, 2.0)]) for _ in range(THRESHOLDS.max_ignored)]
+    assert ignored == [*[False] * (THRESHOLDS.max_ignored - 1), True]
+    assert focus.voices == ()
+    focus.learn([(BOB, 2.0)])
+    assert focus.judge([BOB, BOB]) == "own"
+
+
+def test_people_who_speak_in_turn_do_not_replace_the_first_voice() -> None:
+    focus = focused()
+    assert not any(focus.let_go([(person, 2.0)]) for _ in range(THRESHOLDS.max_ignored) for person in (BOB, voice(7)))
+
+
+def test_answered_turn_keeps_the_first_voice() -> None:
+    focus = focused()
+    for _ in range(2 * THRESHOLDS.max_ignored):
+        assert not focus.let_go([(BOB, 2.0)])
+        focus.learn([(ANN, 2.0)])
+
+
+def test_voice_that_says_the_wake_phrase_becomes_the_first() -> None:
+    focus = focused()
+    focus.learn([(BOB, 2.0)])
+    assert focus.judge([BOB, BOB]) == "other"
+    focus.learn([(BOB, 2.0)], called=True)
+    assert focus.judge([BOB, BOB]) == "own"
+
+
+def test_enrolled_voices_are_never_let_go() -> None:
+    focus = VoiceFocus("enrolled", [Voiceprint("Ada", ANN, 30.0)])
+    assert not any(focus.let_go([(BOB, 2.0)]) for _ in range(9))

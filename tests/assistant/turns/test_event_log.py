@@ -96,9 +96,9 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         InputCleared(AT),
         FellAsleep(AT),
         ReplyCancelled(AT),
-        VoiceJudged(AT, Samples(160), "own"),
-        VoiceJudged(AT, Samples(160), "other"),
-        VoiceJudged(AT, Samples(160), "unsure"),
+        VoiceJudged(AT, Samples(160), Samples(320), "own"),
+        VoiceJudged(AT, Samples(160), Samples(320), "other"),
+        VoiceJudged(AT, Samples(160), Samples(320), "unsure"),
         ReplyCancelled(AT, including_request=True),
         FinalTranscript(AT, REPLY, words("")),
         FinalTranscript(AT, REPLY, replace(words(""), is_draft=True)),
@@ -106,6 +106,8 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         FinalTranscript(AT, REPLY, words(""), "overheard"),
         FinalTranscript(AT, REPLY, words("", rough=True), "called"),
         FinalTranscript(AT, REPLY, words(""), answer_expected=True),
+        FinalTranscript(AT, REPLY, words(""), calls_assistant=True),
+        FinalTranscript(AT, REPLY, words("", rough=True), "called", answer_expected=True, calls_assistant=True),
         InterimTranscript(AT, words("mhm", rough=True)),
         InterimTranscript(AT, words("words")),
         InterimTranscript(AT, words("words"), has_wake_phrase=True),
@@ -133,9 +135,10 @@ def test_estimate_of_older_trace_has_no_pausing_share() -> None:
         ("partial 640 320 1 aside", "interim 640 320 1 side-talk"),
         ("partial 640 320 0 begin", "interim 640 320 0 beginning"),
         ("asked 640 greeting 1", "request 640 greeting 1"),
+        ("voice 640 320 other", "voice 640 320 640 other"),
     ],
 )
-def test_entry_of_schema_2_is_read(old: str, present: str) -> None:
+def test_entry_of_an_older_trace_is_read(old: str, present: str) -> None:
     assert list(parse_entries([old])) == list(parse_entries([present]))
 
 

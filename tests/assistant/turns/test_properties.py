@@ -268,7 +268,7 @@ events = st.one_of(
     st.builds(InputCleared, positions),
     st.builds(FellAsleep, positions),
     st.builds(ReplyCancelled, positions, st.booleans()),
-    st.builds(VoiceJudged, positions, positions, st.sampled_from(VERDICTS)),
+    st.builds(VoiceJudged, positions, positions, positions, st.sampled_from(VERDICTS)),
 )
 
 any_settings = st.builds(

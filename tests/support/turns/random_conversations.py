@@ -364,7 +364,8 @@ class Performance:
                 estimate = EndOfTurnEstimate(self.random.random(), silent_frames * FRAME_MS, 400.0, "sound", 0.3)
                 return EndOfTurnScored(at, segment, estimate)
             case "own" | "other" | "unsure":
-                return VoiceJudged(at, Samples(max(at - samples_of_ms(1000), 0)), act)
+                late = samples_of_ms(600 if at % samples_of_ms(40) else 60)
+                return VoiceJudged(at, Samples(max(at - samples_of_ms(1000), 0)), Samples(max(at - late, 0)), act)
             case "announce":
                 return ReplyRequested(at, "announcement", "a timer rings")
             case "greet":
@@ -470,7 +471,16 @@ def state_of(turns: TurnTaking) -> str:
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 
 
-MARKS = ("foreseen", "guessed", "unrecognized", "clear_speech", "answer_expected", "calls_assistant", "has_effect")
+MARKS = (
+    "foreseen",
+    "guessed",
+    "unrecognized",
+    "clear_speech",
+    "answer_expected",
+    "calls_assistant",
+    "has_effect",
+    "called",
+)
 """Fields that are written by their names, if they are true."""
 
 

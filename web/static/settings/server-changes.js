@@ -85,8 +85,8 @@ export async function fetchVoices() {
  * @returns {Promise<KnownVoices>} what is kept now
  * @throws {ChangeError}
  */
-export async function addVoice(voice, signal) {
-  return (await ask("v1/repartee/voices/add", voice, signal)).json();
+export async function addVoice(voice) {
+  return (await ask("v1/repartee/voices/add", voice)).json();
 }
 
 /** @returns {Promise<KnownVoices>} what is kept now @throws {ChangeError} */

@@ -15,6 +15,7 @@ const RECORD_MS = 30_000;
 export class VoicesGroup {
   constructor() {
     this._running = null; // AbortController while it records or waits
+    this._checking = false; // the recording is at the server, which may keep it: too late to cancel
     this._list = makeElement("ul", { class: "voices", "aria-label": text("voices.title") });
     this._model = makeElement("p", { class: "hint", text: text("voices.no_model") });
     this._name = makeElement("input", { id: "voice-name", type: "text", maxlength: "40", autocomplete: "off", dir: "auto" });
@@ -77,9 +78,11 @@ export class VoicesGroup {
     try {
       const pcm = await recordVoice(microphoneSettings(), RECORD_MS, signal, ({ doneMs }) => (this._bar.value = doneMs / RECORD_MS));
       this._bar.removeAttribute("value");
+      this._checking = true;
       this._say(text("voices.checking"));
+      this._draw();
       const name = this._name.value.trim();
-      this._show(await addVoice({ name, agreed: true, audio: toBase64(pcm) }, signal));
+      this._show(await addVoice({ name, agreed: true, audio: toBase64(pcm) }));
       this._name.value = "";
       this._agreed.checked = false;
       this._say(text("voices.added", { name }));
@@ -87,6 +90,7 @@ export class VoicesGroup {
       this._fail(error);
     } finally {
       this._running = null;
+      this._checking = false;
       this._bar.value = 0;
       this._draw();
     }
@@ -117,7 +121,7 @@ export class VoicesGroup {
   _draw() {
     const running = this._running !== null;
     this._button.textContent = text(running ? "voices.cancel" : "voices.record");
-    this._button.disabled = !running && !(this._name.value.trim() && this._agreed.checked);
+    this._button.disabled = this._checking || (!running && !(this._name.value.trim() && this._agreed.checked));
     this._bar.hidden = !running;
     this._name.disabled = this._agreed.disabled = running;
   }

@@ -615,6 +615,8 @@ export default {
   "told.wake_word_failed": "Auf das Weckwort kann nicht gehört werden: {reason} Bis du es neu wählst oder abschaltest, wird nur Geschriebenes beantwortet.",
   "told.vad_failed": "Die Erkennung von Sprache ist ausgefallen ({reason}). Stattdessen läuft {name}.",
   "told.voices_not_judged": "Wer spricht, ist nicht immer bekannt ({reason}). Solange zählt jede Stimme.",
+  "told.voice_ignored": "Eine andere Stimme sprach und wird nicht beachtet (voice.focus).",
+  "told.voice_let_go": "Dieselbe andere Stimme sprach mehrmals. Bis zur nächsten Antwort zählt jede Stimme.",
   "told.other_language": "Das klang nach einer anderen Sprache ({name}), aber assistant.language ist „{configured}“. Dafür: --set assistant.language={language} beim Start.",
   "told.no_voice_of_language": "Keine Stimme spricht diese Sprache ({name}), deshalb spricht {voice} sie: {reason}",
   "told.improbable_words": "Diese Worte sind unwahrscheinlich. Wenn das nicht die eingestellte Sprache war ({name}): Start mit {command}{fetch}",

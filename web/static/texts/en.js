@@ -636,6 +636,8 @@ export default {
   "told.wake_word_failed": "the wake word cannot be listened for: {reason} Until it is chosen again or turned off, only typed text is answered.",
   "told.vad_failed": "speech detection failed ({reason}); {name} is used instead",
   "told.voices_not_judged": "who speaks is not always known, because {reason}; meanwhile every voice counts",
+  "told.voice_ignored": "another voice spoke and is ignored (voice.focus)",
+  "told.voice_let_go": "the same other voice spoke several times, so every voice counts until the next answer",
   "told.other_language": "this sounded like {name}, but assistant.language is \"{configured}\": to speak {name}, start with --set assistant.language={language}",
   "told.no_voice_of_language": "no voice speaks {name}, so {voice} speaks it: {reason}",
   "told.improbable_words": "these words are improbable; if this was not {name}, start with {command}{fetch}",

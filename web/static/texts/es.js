@@ -615,6 +615,8 @@ export default {
   "told.wake_word_failed": "No se puede esperar la palabra de activación: {reason} Hasta que la elijas de nuevo o la desactives, solo se responde a lo escrito.",
   "told.vad_failed": "Falló la detección de voz ({reason}). En su lugar se usa {name}.",
   "told.voices_not_judged": "No siempre se sabe quién habla ({reason}). Mientras tanto cuentan todas las voces.",
+  "told.voice_ignored": "Habló otra voz y no se la atiende (voice.focus).",
+  "told.voice_let_go": "La misma otra voz habló varias veces. Hasta la próxima respuesta cuentan todas las voces.",
   "told.other_language": "Parecía otro idioma ({name}), pero assistant.language es «{configured}». Para hablarlo, inicia con --set assistant.language={language}.",
   "told.no_voice_of_language": "Ninguna voz habla este idioma ({name}), así que lo habla {voice}: {reason}",
   "told.improbable_words": "Estas palabras son improbables. Si no era el idioma configurado ({name}), inicia con {command}{fetch}",

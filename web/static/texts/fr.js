@@ -615,6 +615,8 @@ export default {
   "told.wake_word_failed": "Le mot d'activation ne peut pas être attendu : {reason} Tant que vous ne le choisissez pas de nouveau ou ne le désactivez pas, seuls les textes écrits reçoivent une réponse.",
   "told.vad_failed": "La détection de la parole a échoué ({reason}). {name} la remplace.",
   "told.voices_not_judged": "On ne sait pas toujours qui parle ({reason}). En attendant, toutes les voix comptent.",
+  "told.voice_ignored": "Une autre voix a parlé et n'est pas écoutée (voice.focus).",
+  "told.voice_let_go": "La même autre voix a parlé plusieurs fois. Jusqu'à la prochaine réponse, toutes les voix comptent.",
   "told.other_language": "Cela ressemblait à une autre langue ({name}), mais assistant.language vaut « {configured} ». Pour la parler, démarrez avec --set assistant.language={language}.",
   "told.no_voice_of_language": "Aucune voix ne parle cette langue ({name}), donc {voice} la parle : {reason}",
   "told.improbable_words": "Ces paroles sont improbables. Si ce n'était pas la langue réglée ({name}), démarrez avec {command}{fetch}",
