@@ -1,6 +1,6 @@
 """Judges how the language of each utterance is followed, with the model base.
 
-    python -m bench.languages.follow collect FILE --use fit|judge [--sentences 50] [--recorded FOLDER …]
+    python -m bench.languages.follow collect FILE --use fit|judge|everyday [--sentences 50] [--recorded FOLDER …]
     python -m bench.languages.follow judge FILE
     python -m bench.languages.follow cost
 
@@ -18,7 +18,7 @@ from audio.languages.conversation_language import ConversationLanguage
 from audio.stt.whisper.encoder_window import encoder_frames
 from audio.units import MIC_RATE_HZ
 from bench.languages.evidence import evidence_of, loaded, read, store
-from bench.languages.judgement import followed_changes, where, wrong_changes
+from bench.languages.judgement import compared_turns, followed_changes, where, wrong_changes
 from bench.languages.utterances import LANGUAGES, recorded, run_all, utterances
 
 DIALOGUES, TURNS = 100, 12
@@ -29,14 +29,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("collect", "judge", "cost"))
     parser.add_argument("file", type=Path, nargs="?")
-    parser.add_argument("--use", choices=("fit", "judge"), default="judge")
+    parser.add_argument("--use", choices=("fit", "judge", "everyday"), default="everyday")
     parser.add_argument("--sentences", type=int, default=50)
     parser.add_argument("--recorded", type=Path, nargs="*", default=[])
     parser.add_argument("--most", type=int, default=120, help="recorded turns of each folder")
     given = parser.parse_args()
     if given.action == "collect":
-        use = {"fit": "train", "judge": "judge"}[given.use]
-        clips = [recorded(folder, use, given.most) for folder in given.recorded]
+        use = "train" if given.use == "fit" else "judge"
+        skipped = given.most if given.use == "everyday" else 0  # the set "judge" has them
+        clips = [recorded(folder, use, given.most, skipped) for folder in given.recorded]
         pairs = chain(run_all(utterances(given.use, given.sentences)), *clips)
         store(given.file, evidence_of(loaded(), pairs))
     elif given.action == "judge":
@@ -53,12 +54,12 @@ def _judge(path: Path) -> None:
         for one in wrong:
             print(f"  {one.utterance.voice}: {one.utterance.text} -> {one.words}")
     share, _ = wrong_changes(evidence)
-    print(f"wrong changes, all: {share}")
+    print(f"wrong changes, all: {share}; recognized in two languages: {compared_turns(evidence)}")
     sentences = where(evidence, lambda one: one.utterance.kind == "sentence")
     for name, robotic in (("without espeak-ng", False), ("espeak-ng", True)):
         of_voices = where(sentences, lambda one, robotic=robotic: one.utterance.voice.startswith("espeak") == robotic)  # type: ignore[misc]
-        share, missed = followed_changes(of_voices, DIALOGUES, TURNS)
-        print(f"changes followed, voices {name}: {share}")
+        share, then, missed = followed_changes(of_voices, DIALOGUES, TURNS)
+        print(f"changes followed, voices {name}: {share}; after a missed one: {then}")
         for text in sorted(set(missed))[:20]:
             print(f"  {text}")
 

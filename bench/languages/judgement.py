@@ -59,18 +59,27 @@ def wrong_changes(evidence: Sequence[Evidence]) -> tuple[Share, list[Evidence]]:
     return Share(len(wrong), len(evidence)), wrong
 
 
-def followed_changes(evidence: Sequence[Evidence], dialogues: int, turns: int) -> tuple[Share, list[str]]:
-    """Returns the changes that were followed in dialogues made of the sentences, and the words of the others.
+def compared_turns(evidence: Sequence[Evidence]) -> Share:
+    """Returns the turns of conversations in one language that are recognized in another one, too."""
+    states = [ConversationLanguage(LANGUAGES, one.utterance.language, is_first=False) for one in evidence]
+    twice = [state.possible(one.probabilities) != state.current for state, one in zip(states, evidence, strict=True)]
+    return Share(sum(twice), len(twice))
 
-    After a change that was missed, the dialogue goes on in the language that the recognizer uses.
+
+def followed_changes(evidence: Sequence[Evidence], dialogues: int, turns: int) -> tuple[Share, Share, list[str]]:
+    """Returns the changes that were followed in dialogues made of the sentences.
+
+    After a change that was missed, the dialogue goes on in the language that the recognizer uses. Also returns in how
+    many cases the next sentence, in the same language, was followed then; and the words of all that were missed.
     """
     random = Random(3)
     by_language = {language: [one for one in evidence if one.utterance.language == language] for language in LANGUAGES}
-    followed = changes = 0
+    followed = changes = repeated = followed_then = 0
     missed: list[str] = []
     for _ in range(dialogues):
         spoken = random.choice(LANGUAGES)
         state = ConversationLanguage(LANGUAGES, spoken, is_first=False)
+        missed_in = ""
         for _turn in range(turns):
             if random.random() < 1 / TURNS_BETWEEN_CHANGES:
                 spoken = random.choice([language for language in LANGUAGES if language != spoken])
@@ -79,9 +88,12 @@ def followed_changes(evidence: Sequence[Evidence], dialogues: int, turns: int) -
             if state.current != spoken:
                 changes += 1
                 followed += language == spoken
+                repeated += missed_in == spoken
+                followed_then += missed_in == spoken == language
                 missed += [] if language == spoken else [f"{state.current}->{spoken}: {one.utterance.text}"]
+            missed_in = spoken if language != spoken else ""
             state = replace(state.after_turn(language))
-    return Share(followed, changes), missed
+    return Share(followed, changes), Share(followed_then, repeated), missed
 
 
 def where(evidence: Sequence[Evidence], fits: Callable[[Evidence], bool]) -> list[Evidence]:

@@ -1,6 +1,7 @@
 """Utterances of known language: synthesized sentences and short answers, and recorded English speech.
 
-The thresholds were chosen on the set "fit" and are judged on the set "judge": other sentences by other voices.
+The thresholds were chosen on the set "fit". They are judged on the sets "judge" (commands and questions to
+the skills) and "everyday" (sentences to anybody): other sentences by other voices.
 """
 
 import asyncio
@@ -27,12 +28,15 @@ from audio.tts.pico.voice import PicoTts
 from audio.tts.piper.voice import PiperTts
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm
 
-Use = Literal["fit", "judge"]
+Use = Literal["fit", "judge", "everyday"]
 Kind = Literal["sentence", "short", "name", "recorded"]
 
 LANGUAGES = ("en", "de", "fr", "es")
 
 SENTENCES = Path(__file__).parents[2] / "tests" / "support" / "texts" / "sentences.txt"
+
+EVERYDAY = Path(__file__).with_name("everyday.txt")
+"""Sentences of the set "everyday", which no test and no fit has seen."""
 
 MIN_WORDS = 4
 """Words of a sentence. Shorter ones of the file are asked as short utterances."""
@@ -73,7 +77,8 @@ def utterances(use: Use, count: int) -> list[Utterance]:
     found: list[Utterance] = []
     for language in LANGUAGES:
         voices = _VOICES[use][language]
-        sentences = [text for text in _sentences(language) if _is_for(text, use)]
+        sentences = _sentences(language, EVERYDAY if use == "everyday" else SENTENCES)
+        sentences = [text for text in sentences if use == "everyday" or _is_for(text, use)]
         Random(1).shuffle(sentences)
         shorts = [(text, "short") for text in SHORT[language].split("|")] + [
             (text, "name") for text in NAMES.split("|")
@@ -86,8 +91,8 @@ def utterances(use: Use, count: int) -> list[Utterance]:
     return found
 
 
-def _sentences(language: str) -> list[str]:
-    lines = SENTENCES.read_text(encoding="utf-8").splitlines()
+def _sentences(language: str, path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
     rows = [line.split("|") for line in lines if line.startswith(f"{language} |")]
     texts = dict.fromkeys(row[1].strip() for row in rows if len(row) > 1)
     return [text for text in texts if len(text.split()) >= MIN_WORDS and text.isprintable()]
@@ -109,6 +114,12 @@ _VOICES: dict[Use, dict[str, tuple[str, ...]]] = {
         "de": ("pico:de-DE:0.85", "pico:de-DE:1.2", "espeak:de+f3:150"),
         "fr": ("pico:fr-FR:0.85", "pico:fr-FR:1.2", "espeak:fr-fr+f3:150"),
         "es": ("pico:es-ES:0.85", "pico:es-ES:1.2", "espeak:es-419+f3:150"),
+    },
+    "everyday": {
+        "en": ("pico:en-GB:0.9", "hibari:1.15", "piper:en_US-joe-medium", "espeak:en-us+m3:160"),
+        "de": ("pico:de-DE:0.9", "pico:de-DE:1.05", "pico:de-DE:1.15", "espeak:de+m3:160"),
+        "fr": ("pico:fr-FR:0.9", "pico:fr-FR:1.05", "pico:fr-FR:1.15", "espeak:fr-fr+m3:160"),
+        "es": ("pico:es-ES:0.9", "pico:es-ES:1.05", "pico:es-ES:1.15", "espeak:es+m3:160"),
     },
 }
 
@@ -148,12 +159,15 @@ def _at_mic_rate(pcm: Pcm) -> Pcm:
     return np.pad(sound, (round(0.3 * MIC_RATE_HZ), round(0.4 * MIC_RATE_HZ))).clip(-32768, 32767).astype(np.int16)
 
 
-def recorded(folder: Path, use: str, count: int) -> Iterator[tuple[Utterance, Pcm]]:
-    """Yields recorded English turns of a folder with a manifest; `use`: of rows that have one, as "train"."""
+def recorded(folder: Path, use: str, count: int, skipped: int = 0) -> Iterator[tuple[Utterance, Pcm]]:
+    """Yields recorded English turns of a folder with a manifest; `use`: of rows that have one, as "train".
+
+    `skipped`: turns at the beginning that another set has.
+    """
     rows = [json.loads(line) for line in (folder / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
     fits = [row for row in rows if _is_english_turn(row) and row.get("use", use) == use]
     Random(2).shuffle(fits)
-    for row in fits[:count]:
+    for row in fits[skipped : skipped + count]:
         pcm, rate = soundfile.read(folder / row["file"], dtype="int16")
         assert rate == MIC_RATE_HZ
         start, end = row["speech_start_s"] - 0.3, row["speech_end_s"] + 0.4
