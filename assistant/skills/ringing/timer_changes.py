@@ -33,6 +33,9 @@ from assistant.skills.timers.durations import duration_s, later
 from assistant.skills.timers.replies import is_same_name, tell_time_left, timer_label, timer_labels
 
 _MAX_S = 24 * 3600
+_MAX_NAME_WORDS = 3
+"""Words of a new name. What is longer is another request: "call it a day and tell me …"."""
+
 _MAX_SNOOZE_S = 24 * 3600
 _Change = Callable[[tuple[TimerState, ...], SkillContext], str | AnswerWithEffect]
 
@@ -87,9 +90,11 @@ def change_length(match: TemplateMatch, language: Language) -> Reply | None:
     return _changing(match, language, change)
 
 
-def rename_timer(match: TemplateMatch, language: Language) -> Reply:
+def rename_timer(match: TemplateMatch, language: Language) -> Reply | None:
     """Gives a timer a name, or another one."""
     new_name = match.values["new_name"]
+    if len(new_name.split()) > _MAX_NAME_WORDS:
+        return None
 
     def change(timers: tuple[TimerState, ...], _context: SkillContext) -> str | AnswerWithEffect:
         label = timer_label(language, new_name, 0.0)

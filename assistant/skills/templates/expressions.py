@@ -45,6 +45,7 @@ class Reading:
     def __init__(self, text: str) -> None:
         plain = remove_punctuation(normalize_text(text.lower())).strip()
         self.text = f"{plain} "
+        self.folded = self.text.casefold()  # as hassil folds required words: "heissen" for "heißen"
         self.words = frozenset(plain.split())
         self.first = plain.partition(" ")[0]
         letters = [index for index, char in enumerate(plain) if char.isalnum()]

@@ -77,7 +77,7 @@ class _Template:
         keywords = self.data.required_keywords
         if keywords and keywords.isdisjoint(reading.words):
             return False
-        return all(any(part in reading.text for part in clause) for clause in self._clauses)
+        return all(any(part in reading.folded for part in clause) for clause in self._clauses)
 
 
 class Templates:

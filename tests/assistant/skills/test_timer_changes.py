@@ -141,3 +141,60 @@ def test_renamed_timer_rings_with_its_new_name() -> None:
     talk.say("call it eggs")
     (entry,) = talk.effects.timers.entries  # type: ignore[union-attr]
     assert entry.set_to.announcement == "Your timer for eggs is done."
+
+
+TIMER_SET = {
+    "en": "set a timer for ten minutes",
+    "de": "stell einen timer auf zehn minuten",
+    "fr": "mets un minuteur de dix minutes",
+    "es": "pon un temporizador de diez minutos",
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("de", "Nenne den höchsten Berg der Welt"),
+        ("de", "Nenne den Bundeskanzler"),
+        ("de", "Benenne den Fluss"),
+        ("de", "Nenne es beim Namen und erkläre mir alles"),
+        ("de", "Der Timer soll fünf Minuten länger laufen"),
+        ("de", "Der Timer soll leiser klingeln"),
+        ("de", "Dieser Timer soll aufhören"),
+        ("fr", "Nomme la capitale de l'Italie"),
+        ("fr", "Nomme le président"),
+        ("fr", "Appelle le médecin"),
+        ("fr", "Appelle la police"),
+        ("fr", "Renomme le fichier"),
+        ("en", "call it a day and tell me a story"),
+        ("en", "call it a day"),
+        ("en", "Name the highest mountain of the world"),
+        ("en", "call that number"),
+        ("es", "Nombra la capital de Italia"),
+        ("es", "llámalo por teléfono"),
+        ("es", "llámala pronto"),
+        ("es", "llama al médico"),
+    ],
+)
+def test_other_request_does_not_rename_the_timer(code: str, said: str) -> None:
+    talk = Talk(code)
+    talk.say(TIMER_SET[code], said)
+    assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == [None]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("de", "nenn ihn pasta"),
+        ("de", "der timer soll pasta heißen"),
+        ("de", "der timer heißt jetzt pasta"),
+        ("fr", "appelle-le pasta"),
+        ("fr", "renomme-le en pasta"),
+        ("en", "call it pasta"),
+        ("es", "llámalo pasta"),
+    ],
+)
+def test_timer_is_renamed(code: str, said: str) -> None:
+    talk = Talk(code)
+    talk.say(TIMER_SET[code], said)
+    assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == ["pasta"]
