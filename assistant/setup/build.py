@@ -170,7 +170,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         effects.effect_of = alone.effect_of
         return alone
     answers = settings.skills.enabled and settings.skills.before_llm
-    checked = CheckedChat(model, partial(not_set_text, skills_answer=answers), language)
+    checked = CheckedChat(model, partial(not_set_text, skills_answer=answers), language, running)
     if answers:
         recalling = model if isinstance(model, RecallingChat) else None
         inner = model if recalling is None else recalling.model

@@ -4,8 +4,10 @@ import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from assistant.skills.answers import Running
+from assistant.tools.timers.agreement import agrees
 from assistant.tools.timers.claims import claims_timer, is_about_timers, may_claim
-from assistant.tools.timers.timer_tools import CHANGING
+from assistant.tools.timers.timer_tools import FUNCTIONS
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Finished, FunctionCall, Message, Token
 
 CHECKED_SENTENCES = 3
@@ -18,7 +20,11 @@ NOTE = (
     "You cannot set, change or cancel timers, alarms or reminders: nothing you say does it. If the user asks for one, "
     "say that you cannot."
 )
-"""Added before a question about timers if there is no tool for them."""
+"""Added before a question about timers if the request offers no function."""
+
+_OWN = frozenset(function.name for function in FUNCTIONS)
+_SETS = re.compile(r"alarm|timer|remind|calendar|event|schedul|appointment|wecke|erinner|termin", re.IGNORECASE)
+"""Names and arguments of other functions that may set an alarm."""
 
 _END = re.compile(r"(?<=[.!?\n])(?=\s|$)|\n")
 
@@ -26,22 +32,31 @@ _END = re.compile(r"(?<=[.!?\n])(?=\s|$)|\n")
 class CheckedChat:
     """Implements `ChatModel` with another one.
 
-    An answer is passed on at once, except a sentence that begins as a claim does: it waits for its end. After a call of
-    a timer tool in the same reply nothing is checked, because the model then tells the result.
+    An answer is passed on at once, except a sentence that begins as a claim does: it waits for its end. A claim that
+    agrees with what is set is passed on. After a call of a function in the same reply nothing is checked, because the
+    model then tells the result; a timer tool must have said that it was done.
     """
 
-    def __init__(self, model: ChatModel, not_set: Callable[[str], str], language: str) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        not_set: Callable[[str], str],
+        language: str,
+        running: Callable[[], Running] = Running,
+    ) -> None:
         """Checks the answers of another model.
 
         Args:
             model: The model.
             not_set: Returns the sentence that replaces an answer with a false claim, in the language of a BCP 47 tag.
             language: That of the conversation, for words of the user without one.
+            running: Returns what is set.
         """
         self.model = model
         self.name = model.name
         self._not_set = not_set
         self._language = language
+        self._running = running
 
     @property
     def detail(self) -> str:
@@ -58,26 +73,26 @@ class CheckedChat:
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """See `ChatModel`. Raises LlmError."""
-        if _has_called(messages):
+        if _may_have_set(messages):
             async with aclosing(self.model.stream(messages, options)) as events:
                 async for event in events:
                     yield event
             return
         about = is_about_timers(_last_words(messages))
-        has_tool = any(function.name in CHANGING for function in options.functions)
+        may_call = bool(options.functions) and options.choice != "none"
         asked = messages
-        if about and not has_tool and messages[-1].role == "user":
+        if about and not options.functions and messages[-1].role == "user":
             asked = (*messages[:-1], Message("system", NOTE), messages[-1])
         language = next((message.language for message in reversed(messages) if message.language), self._language)
-        check = _Check(about, self._not_set(language))
-        async with aclosing(self._checked(self.model.stream(asked, options), check, has_tool)) as events:
+        check = _Check(about, self._not_set(language), lambda sentence: agrees(sentence, self._running()))
+        async with aclosing(self._checked(self.model.stream(asked, options), check, may_call)) as events:
             async for event in events:
                 yield event
 
     async def _checked(
-        self, events: AsyncGenerator[ChatEvent], check: "_Check", has_tool: bool
+        self, events: AsyncGenerator[ChatEvent], check: "_Check", may_call: bool
     ) -> AsyncGenerator[ChatEvent]:
-        """Yields the events without a false claim and what follows it. With a tool, a call may still come."""
+        """Yields the events without a false claim and what follows it. It replaces the claim if no call follows."""
         called = False
         async with aclosing(events):
             async for event in events:
@@ -85,20 +100,18 @@ class CheckedChat:
                     text = "" if check.claims else check.passed(event.text)
                     if text:
                         yield event if text == event.text else Token(text, probability=event.probability)
-                    if check.claims and not has_tool:
+                    if check.claims and not may_call:
                         break
                     continue
-                if isinstance(event, FunctionCall) and event.name in CHANGING:
+                if isinstance(event, FunctionCall | Finished) and (held := check.rest()):
+                    yield Token(held)
+                if isinstance(event, FunctionCall):
                     called = True  # the result is told in the next answer
-                if isinstance(event, Finished):
-                    held = check.rest()
-                    if check.claims and not called:
-                        held = check.not_set
-                    if held:
-                        yield Token(held)
-                    yield event
-                    return
+                if isinstance(event, Finished) and check.claims and not called:
+                    yield Token(check.not_set)
                 yield event
+                if isinstance(event, Finished):
+                    return
         if check.claims and not called:
             yield Token(check.not_set)
             yield Finished("stop")
@@ -108,13 +121,22 @@ def _last_words(messages: Sequence[Message]) -> str:
     return next((message.content for message in reversed(messages) if message.role == "user"), "")
 
 
-def _has_called(messages: Sequence[Message]) -> bool:
-    """Returns whether a tool for timers was called after the user's last words."""
+def _may_have_set(messages: Sequence[Message]) -> bool:
+    """Returns whether a function may have set what the model claims.
+
+    That is a timer tool that has said so, or another function: any one after the user's last words, and before them one
+    that is about alarms.
+    """
+    results = {message.call_id: message.content for message in messages if message.role == "tool"}
+    is_now = True
     for message in reversed(messages):
-        if message.role == "user":
-            return False
-        if any(call.name in CHANGING for call in message.calls):
-            return True
+        is_now = is_now and message.role != "user"
+        for call in message.calls:
+            if call.name in _OWN:
+                if is_now and results.get(call.call_id, "").startswith("done"):
+                    return True
+            elif is_now or _SETS.search(f"{call.name} {call.arguments}"):
+                return True
     return False
 
 
@@ -126,10 +148,11 @@ class _Check:
         not_set: The sentence that replaces it.
     """
 
-    def __init__(self, about_timers: bool, not_set: str) -> None:
+    def __init__(self, about_timers: bool, not_set: str, agrees: Callable[[str], bool]) -> None:
         self.claims = False
         self.not_set = not_set
         self._about = about_timers
+        self._agrees = agrees
         self._held = ""
         self._sentence = ""  # what of the sentence was passed on already, because its beginning was no claim
         self._checked = 0
@@ -160,7 +183,8 @@ class _Check:
         return "" if self.claims else held
 
     def _is_claim(self, sentence: str) -> bool:
-        return len(sentence) <= MAX_HELD_CHARS and claims_timer(sentence, about_timers=self._about)
+        claims = len(sentence) <= MAX_HELD_CHARS and claims_timer(sentence, about_timers=self._about)
+        return claims and not self._agrees(sentence)
 
     def _may_be_passed(self) -> bool:
         if self._sentence:
@@ -169,4 +193,4 @@ class _Check:
             return False
         if len(self._held) > MAX_HELD_CHARS:
             return True
-        return not self._about and not may_claim(self._held)
+        return not may_claim(self._held, about_timers=self._about)

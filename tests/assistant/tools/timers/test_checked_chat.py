@@ -2,16 +2,25 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 
 import pytest
 
+from assistant.skills.answers import AlarmState, Running, TimerState
 from assistant.skills.languages.language import LANGUAGES, load_language
 from assistant.tools.timers.checked_chat import NOTE, CheckedChat
-from assistant.tools.timers.timer_tools import FUNCTIONS, SET
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, FunctionCall, Message, Token
+from assistant.tools.timers.timer_tools import FUNCTIONS, LIST, SET
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
 
 NOT_SET = "I did not set anything."
 WITH_TOOLS = ChatOptions(functions=FUNCTIONS)
+
+
+CLIENT = Function("set_alarm", "Sets an alarm of the phone.", "{}")
+OF_CLIENT = ChatOptions(functions=(CLIENT,))
+SEVEN = Running(alarms=(AlarmState(1, datetime.fromisoformat("2026-11-21T07:00")),))
+NOTHING = Running()
+TEN_MINUTES = Running(timers=(TimerState(2, "pasta", 600.0, 541.0),))
 
 
 class Answering:
@@ -45,11 +54,18 @@ def tokens(text: str) -> list[Token]:
 
 
 def events_of(
-    model: Answering, said: str, options: ChatOptions = PLAIN, *more: Message, language: str = ""
+    model: Answering,
+    said: str,
+    options: ChatOptions = PLAIN,
+    *more: Message,
+    language: str = "",
+    running: Running = NOTHING,
+    earlier: Sequence[Message] = (),
 ) -> list[ChatEvent]:
     async def all_events() -> list[ChatEvent]:
-        chat = CheckedChat(model, lambda language: {"en": NOT_SET, "de": "Nichts ist gestellt."}[language], "en")
-        messages = (Message("system", "Be brief."), Message("user", said, language=language), *more)
+        truth = {"en": NOT_SET, "de": "Nichts ist gestellt."}
+        chat = CheckedChat(model, lambda language: truth[language], "en", lambda: running)
+        messages = (Message("system", "Be brief."), *earlier, Message("user", said, language=language), *more)
         return [event async for event in chat.stream(messages, options)]
 
     return asyncio.run(all_events())
@@ -92,6 +108,87 @@ def test_call_after_a_claim_is_made_and_the_claim_unheard() -> None:
     events = events_of(model, "wake me", WITH_TOOLS)
     assert text_of(events) == ""
     assert call in events
+
+
+def called(name: str, result: str) -> tuple[Message, Message]:
+    call = FunctionCall("call_1", name, "{}")
+    return Message("assistant", "", calls=(call,)), Message("tool", result, call_id="call_1")
+
+
+@pytest.mark.parametrize("name", ["set_alarm", "calendar_create_event", "anything"])
+def test_claim_after_a_call_of_the_client_is_heard(name: str) -> None:
+    model = Answering(*tokens("I've set an alarm for 7 AM."), Finished("stop"))
+    assert text_of(events_of(model, "wake me", OF_CLIENT, *called(name, "ok"))) == "I've set an alarm for 7 AM."
+
+
+def test_claim_of_an_alarm_of_an_earlier_turn_is_heard() -> None:
+    model = Answering(*tokens("Your alarm is set for seven."), Finished("stop"))
+    earlier = (Message("user", "wake me at seven"), *called("set_alarm", "ok"), Message("assistant", "Done."))
+    assert text_of(events_of(model, "is my alarm set", earlier=earlier)) == "Your alarm is set for seven."
+
+
+def test_claim_after_a_failed_timer_tool_is_replaced() -> None:
+    model = Answering(*tokens("I've set an alarm for 7 AM."), Finished("stop"))
+    failed = called(SET.name, "not done: it has passed")
+    assert text_of(events_of(model, "wake me", WITH_TOOLS, *failed)) == NOT_SET
+
+
+@pytest.mark.parametrize("options", [WITH_TOOLS, PLAIN])
+@pytest.mark.parametrize(
+    ("text", "running"),
+    [
+        ("Your alarm is set for seven.", SEVEN),
+        ("Your alarm is set for 7:00 AM.", SEVEN),
+        ("Your ten minute timer is running.", TEN_MINUTES),
+        ("The pasta timer is running, with nine minutes left.", TEN_MINUTES),
+    ],
+)
+def test_claim_that_agrees_with_what_is_set_is_heard(options: ChatOptions, text: str, running: Running) -> None:
+    model = Answering(*tokens(text), Finished("stop"))
+    assert text_of(events_of(model, "is my alarm or timer set", options, running=running)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "running"),
+    [
+        ("Your alarm is set for eight.", SEVEN),
+        ("Your timer is set.", SEVEN),
+        ("I've cancelled your alarm.", SEVEN),
+        ("Your 20 minute timer is running.", TEN_MINUTES),
+        ("Your alarm is set for seven.", Running()),
+    ],
+)
+def test_claim_that_disagrees_after_a_list_is_replaced(text: str, running: Running) -> None:
+    model = Answering(*tokens(text), Finished("stop"))
+    listed = called(LIST.name, "now: Friday 2026-11-20T22:43")
+    assert text_of(events_of(model, "is my alarm or timer set", WITH_TOOLS, *listed, running=running)) == NOT_SET
+
+
+def test_call_of_the_client_after_a_claim_is_made() -> None:
+    call = FunctionCall("call_1", CLIENT.name, "{}")
+    model = Answering(*tokens("Sure! I'll set an alarm for seven. Good night."), call, Finished("tool_calls"))
+    events = events_of(model, "wake me", OF_CLIENT)
+    assert call in events
+    assert NOT_SET not in text_of(events)
+
+
+def test_text_before_a_call_comes_before_it() -> None:
+    call = FunctionCall("call_1", CLIENT.name, "{}")
+    model = Answering(*tokens("I will look"), call, Finished("tool_calls"))
+    assert events_of(model, "wake me", OF_CLIENT)[-2:] == [call, Finished("tool_calls")]
+    assert text_of(events_of(model, "wake me", OF_CLIENT)) == "I will look"
+
+
+def test_model_with_functions_of_the_client_is_told_nothing() -> None:
+    model = Answering(*tokens("Let me look."), Finished("stop"))
+    events_of(model, "set me an alarm somehow", OF_CLIENT)
+    assert NOTE not in [message.content for message in model.asked]
+
+
+def test_answer_about_an_alarm_is_passed_on_token_by_token() -> None:
+    pieces = tokens("Maybe you would like to go to bed earlier then.")
+    events = events_of(Answering(*pieces, Finished("stop")), "set me an alarm somehow")
+    assert events == [*pieces, Finished("stop")]
 
 
 def test_claim_with_tool_but_without_call_is_replaced() -> None:

@@ -1,5 +1,7 @@
 """Sentences that claim a timer, alarm or reminder, and those that do not."""
 
+from pathlib import Path
+
 import pytest
 
 from assistant.tools.timers.claims import claims_timer, is_about_timers, may_claim
@@ -77,13 +79,35 @@ No he puesto ni cambiado nada. Dilo así: pon una alarma a las siete.
 @pytest.mark.parametrize("text", CLAIMS)
 def test_claim_is_detected(text: str) -> None:
     sentences = [part for part in text.replace("! ", "!|").replace(". ", ".|").split("|") if part]
-    claim = next(sentence for sentence in sentences if claims_timer(sentence))
-    assert all(may_claim(claim[:end]) for end in range(1, len(claim)))
+    claim = next(sentence for sentence in sentences if claims_timer(sentence, about_timers=True))
+    assert all(may_claim(claim[:end], about_timers=True) for end in range(1, len(claim)))
+    if claims_timer(claim):
+        assert all(may_claim(claim[:end]) for end in range(1, len(claim)))
+
+
+@pytest.mark.parametrize("text", CLAIMS)
+def test_claim_that_tells_of_the_user_needs_no_question(text: str) -> None:
+    of_thing = ("alarm set", "got it", "the timer", "der ", "l'alarme", "le minuteur", "la alarma", "listo")
+    parts = text.replace("! ", "!|").replace(". ", ".|").split("|")
+    assert any(claims_timer(part) for part in parts) is not text.lower().startswith(of_thing)
 
 
 @pytest.mark.parametrize("text", NO_CLAIMS)
 def test_other_sentence_is_no_claim(text: str) -> None:
     assert not any(claims_timer(sentence, about_timers=True) for sentence in text.replace(". ", ".|").split("|"))
+
+
+ORDINARY = (Path(__file__).parent / "ordinary_sentences.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_sentence_is_no_claim(text: str) -> None:
+    assert not claims_timer(text)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_sentence_is_none_when_asked_for_a_timer(text: str) -> None:
+    assert not claims_timer(text, about_timers=True)
 
 
 @pytest.mark.parametrize("text", ["I've set it for seven.", "It's all set!", "Ich habe ihn gestellt.", "Lo he puesto."])
@@ -99,6 +123,13 @@ def test_it_is_a_claim_only_if_the_user_spoke_of_a_timer(text: str) -> None:
         ("Erinnerst du mich daran?", True),
         ("Mets un réveil", True),
         ("Ponme una alarma", True),
+        ("What time is my alarm?", True),
+        ("Um wie viel Uhr klingelt mein Wecker?", True),
+        ("Who invented the alarm clock?", False),
+        ("How does a smoke alarm work?", False),
+        ("Wer hat den Wecker erfunden?", False),
+        ("Qui a inventé le réveil ?", False),
+        ("¿Quién inventó el despertador?", False),
         ("What is the capital of France?", False),
         ("Wie hoch ist der Eiffelturm?", False),
     ],
@@ -113,3 +144,11 @@ def test_words_about_timers_are_found(text: str, expected: bool) -> None:
 )
 def test_ordinary_beginning_is_soon_decided(text: str) -> None:
     assert not may_claim(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Paris ", "You ", "There ", "Remember ", "Maybe ", "The capital of France is a ", "The weather will be nice and "],
+)
+def test_beginning_is_decided_when_asked_for_a_timer(text: str) -> None:
+    assert not may_claim(text, about_timers=True)
