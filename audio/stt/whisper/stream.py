@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from audio.errors import SttError
+from audio.languages.conversation_language import ConversationLanguage
+from audio.languages.words import evidence_words
 from audio.stt import FirstWord, SegmentId, Transcript
 from audio.stt.whisper.decode_scheduler import EARLY, ConversationShare, Decode, DecodeScheduler, Kind
 from audio.stt.whisper.encoder_window import SETTLE_S, WINDOW_S, cut_at
@@ -131,6 +133,7 @@ class WhisperStream:
         self._settled: list[str] = []  # the words before `_window`
         self._settled_guesses: list[str] = []  # the same, with words that were taken for noise
         self._settled_low_confidence = False
+        self._settled_evidence: dict[str, int] = {}  # words before `_window` that are evidence for each language
         self._latest: tuple[int, Decoded] | None = None  # position and result; good enough to be final
         self._provisional: tuple[int, Decoded] | None = None  # likewise; only good enough for an early request
         self._recheck_until = 0  # position up to which an early transcript will be requested again
@@ -324,8 +327,9 @@ class WhisperStream:
             self._started_until = self._fed
             if kind not in EARLY:
                 self._final_started_until = self._fed
-        languages, until = self.share.languages, self._window + len(sound)
-        if languages is not None and not languages.may_differ(until, self._sure_until):
+        languages, until = self._languages(), self._window + len(sound)
+        is_settled = languages != self.share.languages  # without languages, decodes are in that of the turn before
+        if languages is not None and not is_settled and not languages.may_differ(until, self._sure_until):
             languages = None
         return Decode(self._window, until, kind, sound, languages)
 
@@ -384,10 +388,31 @@ class WhisperStream:
         self._window = decode.until
         self._settled.append(decoded.text)
         self._settled_guesses.append(decoded.text or decoded.guess)
+        self._settle_language(decoded)
         self.share.tokens.settle(self.segment, decoded.tokens)
         self._settled_low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
         self._latest = self._provisional = None  # they start at the old window
         self._agreement = self._agreement.after_cut(decoded.text)
+
+    def _settle_language(self, decoded: Decoded) -> None:
+        before = self._languages()
+        self._settled_evidence = self._evidence(decoded.text, decoded)
+        if self._languages() != before:
+            self._sure_until = 0  # it was certain of the language before
+
+    def _evidence(self, text: str, decoded: Decoded | None) -> dict[str, int]:
+        """Returns the words that are evidence for each language of the segment, with those of the last decode."""
+        evidence = dict(self._settled_evidence)
+        if decoded is not None and text and self.share.languages is not None:
+            evidence[decoded.language] = evidence.get(decoded.language, 0) + evidence_words(text)
+        return evidence
+
+    def _languages(self) -> ConversationLanguage | None:
+        """Returns the languages of the next decode: the current one is that of the settled words."""
+        languages, evidence = self.share.languages, self._settled_evidence
+        if languages is None or not any(evidence.values()):
+            return languages
+        return languages.after_turn(max(evidence, key=lambda language: evidence[language]))
 
     def _answer_requests(self) -> None:
         for request in self._requests:
@@ -454,8 +479,8 @@ class WhisperStream:
 
     def _transcript(self, until: int, text: str, *, low_confidence: bool, decoded: Decoded | None = None) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)
-        known = decoded is not None and bool(text) and self.share.languages is not None
-        language = decoded.language if decoded is not None and known else ""
+        evidence = self._evidence(text, decoded)
+        language = max(evidence, key=lambda language: evidence[language], default="")  # of equal ones, the earlier one
         return Transcript(self.segment, Samples(self.segment + until), whole, low_confidence, language=language)
 
     def _guess(self, newest: str, text: str) -> str:

@@ -9,8 +9,9 @@ from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, 
 
 from audio.languages.conversation_language import ConversationLanguage
 from audio.stt import LanguageFollower, SegmentId, Transcript
-from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
+from audio.stt.whisper.stream import WhisperStream
 from audio.units import samples_of_s
 
 GERMAN = "wie spät ist es jetzt gerade hier".split()
@@ -131,3 +132,42 @@ async def test_next_conversation_begins_in_the_first_language() -> None:
 def test_model_that_is_not_loaded_follows_nothing() -> None:
     shared = SharedWhisper(WhisperSettings(cached_whisper("what"), "en", "cpu"))
     assert not shared.transcriber().follow_languages(LANGUAGES)
+
+
+def stream_with(*settled: tuple[str, str]) -> WhisperStream:
+    """Returns a stream with settled words in languages."""
+    shared = SharedWhisper(WhisperSettings(cached_whisper("what"), "en", "cpu"))
+    recognizer = shared.transcriber()
+    recognizer._share.languages = LANGUAGES
+    stream = WhisperStream.__new__(WhisperStream)
+    stream.share, stream.segment = recognizer._share, SegmentId(0)
+    stream._settled, stream._settled_evidence, stream._sure_until = [], {}, 100
+    for text, language in settled:
+        stream._settled.append(text)
+        stream._settle_language(Decoded(text, "", language, False))
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("settled", "last", "language"),
+    [
+        ([("wie spät ist es jetzt gerade hier", "de")], ("ja genau", "en"), "de"),
+        ([("wie spät ist es jetzt gerade hier", "de")], None, "de"),
+        ([("ja", "en")], ("wie spät ist es jetzt", "de"), "de"),
+        ([], ("ja genau", "en"), "en"),
+        ([], None, ""),
+    ],
+)
+def test_long_turn_is_in_the_language_of_most_evidence(
+    settled: list[tuple[str, str]], last: tuple[str, str] | None, language: str
+) -> None:
+    stream = stream_with(*settled)
+    decoded = None if last is None else Decoded(last[0], "", last[1], False)
+    transcript = stream._transcript(0, "" if last is None else last[0], low_confidence=False, decoded=decoded)
+    assert transcript.language == language
+
+
+def test_later_windows_are_recognized_in_the_language_of_the_settled_words() -> None:
+    stream = stream_with(("wie spät ist es jetzt gerade hier", "de"))
+    assert stream._languages() == LANGUAGES.after_turn("de")
+    assert stream._sure_until == 0
