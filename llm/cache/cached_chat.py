@@ -120,7 +120,8 @@ class CachedChat:
             return "tool required"
         if any(message.images for message in messages):
             return "image"
-        if messages[-1].speaker or messages[-1].language not in {"", self._cache.language}:
+        spoken = messages[-1].language.partition("-")[0]
+        if messages[-1].speaker or spoken not in {"", self._cache.language.partition("-")[0]}:
             return "several speakers" if messages[-1].speaker else "another language"
         if any(message.role == "tool" or message.calls for message in messages):
             return "conversation has context"
