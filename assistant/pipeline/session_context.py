@@ -56,6 +56,7 @@ class SessionContext:
         if not changed or parts is None:
             return
         before = self.settings
+        self.engines.skill_effects.language = parts.settings.language
         self.settings = replace(parts.settings, greeting=before.greeting, in_call=before.in_call)
         self.on_event(LanguageChanged(turn, language, self.voice_of(parts).name))
         if parts.lacks_voice and language not in self._lacks_reported:

@@ -57,6 +57,7 @@ class SkillEffects:
         is_unheard: Returns whether nobody would hear an announcement now: the client is disconnected. It is made when
             the client is back, or in another conversation of the user.
         rings_soon: Whether a timer is about to ring, so that every frame must be processed at once.
+        language: BCP 47 tag of the last turn's language, or the one the client has chosen; "" for the server's own.
         home: The home; None: there is none, or the user of this conversation may not use it.
         pending: The action in the home that the latest `do` has started; None for none.
         memory: What the conversation remembers of its last turns.
@@ -71,6 +72,7 @@ class SkillEffects:
     speed: float = 1.0
     is_unheard: Callable[[], bool] = lambda: False
     rings_soon: bool = False
+    language: str = ""
     home: HomePort | None = None
     pending: PendingAction | None = None
     memory: Memory = field(default_factory=Memory)

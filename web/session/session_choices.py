@@ -152,6 +152,7 @@ class SessionChoices:
     def _use(self, wish: EngineWish, chosen: ChosenEngines) -> None:
         session, engines = self._session, chosen.engines
         self._used, self.engines.current = wish, engines
+        session.engines.skill_effects.language = chosen.settings.assistant.language
         session.engines.skill_effects.effect_of = chosen.effect_of or self.engines.first_effect_of
         before = session.context.settings
         settings = replace(session_settings(chosen.settings), greeting=before.greeting, in_call=before.in_call)

@@ -148,7 +148,7 @@ def tools(
         from assistant.setup.build import local_now
         from assistant.tools.timers.timer_tools import TimerTools
 
-        tools.append(TimerTools(effects.timers, local_now, settings.assistant.language))
+        tools.append(TimerTools(effects.timers, local_now, lambda: effects.language or settings.assistant.language))
     if settings.documents.allowed_folders:
         from assistant.documents.tool import DocumentTools
 

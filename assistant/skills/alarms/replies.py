@@ -17,7 +17,7 @@ from assistant.skills.answers import (
 from assistant.skills.dialog.memory import Confirm, MissingSlot, WhichEntry
 from assistant.skills.languages.language import Language
 from assistant.skills.languages.sentences import TemplateMatch
-from assistant.skills.timers.durations import duration_s
+from assistant.skills.timers.durations import duration_s, later
 
 _MAX_ALARMS = 20
 _MAX_S = 24 * 3600
@@ -307,6 +307,18 @@ def _list_alarms(language: Language, alarms: tuple[AlarmState, ...], now: dateti
     moments = language.phrases.join(told)
     answer = "alarms" if len(alarms) <= _MAX_LISTED else "alarms_first"
     return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)
+
+
+def shifted(alarm: AlarmState, after: timedelta, now: datetime) -> tuple[datetime, tuple[int, ...]]:
+    """Returns the local time and the weekdays of an alarm or a reminder that rings later, or earlier.
+
+    A repeating one rings at the same time of day also when the clocks change; for others it is elapsed time.
+    """
+    if not alarm.weekdays:
+        return later(alarm.local_time.replace(tzinfo=now.tzinfo), after), ()
+    local_time = alarm.local_time + after
+    days = (local_time.date() - alarm.local_time.date()).days
+    return local_time, tuple(sorted((day + days) % 7 for day in alarm.weekdays))
 
 
 def not_past(local_time: datetime, now: datetime) -> datetime:

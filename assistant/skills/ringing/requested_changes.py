@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.skills.alarms.replies import not_past, say_moment
+from assistant.skills.alarms.replies import not_past, say_moment, shifted
 from assistant.skills.answers import (
     AddTime,
     AlarmState,
@@ -149,16 +149,16 @@ def add_seconds(situation: Situation, number: int, seconds: float) -> RequestedC
             raise RefusedChangeError(f"a timer runs for {MAX_TIMER_S} seconds at most")
         text = language.say("timer_has_left", left=language.phrases.duration(left_s))
         return RequestedChange(AddTime((number,), seconds), text)
-    moved = later(entry.local_time.replace(tzinfo=situation.now.tzinfo), timedelta(seconds=seconds))
-    days = (moved.date() - entry.local_time.date()).days
-    return _moved(situation, entry, moved, tuple(sorted((day + days) % 7 for day in entry.weekdays)))
+    return _moved(situation, entry, *shifted(entry, timedelta(seconds=seconds), situation.now))
 
 
 def move(situation: Situation, number: int, local_time: datetime) -> RequestedChange:
-    """Sets an alarm or reminder to another time. Raises RefusedChangeError."""
+    """Sets an alarm or reminder to another time; a repeating one on all its days. Raises RefusedChangeError."""
     entry = _entry(situation.running, number)
     if isinstance(entry, TimerState):
         raise RefusedChangeError("a timer has no time of day: change its seconds")
+    if entry.weekdays and local_time.weekday() not in entry.weekdays:
+        raise RefusedChangeError(f"it rings {_repeated(entry.weekdays)}: set another one for a single day")
     return _moved(situation, entry, local_time, entry.weekdays)
 
 

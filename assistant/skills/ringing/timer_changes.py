@@ -6,7 +6,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from assistant.skills.alarms.replies import find_clock, find_day, names_time, not_past, say_moment, set_alarm
+from assistant.skills.alarms.replies import (
+    find_clock,
+    find_day,
+    names_time,
+    not_past,
+    say_moment,
+    set_alarm,
+    shifted,
+)
 from assistant.skills.answers import (
     AddTime,
     AlarmState,
@@ -29,7 +37,7 @@ from assistant.skills.dialog.memory import WhichEntry
 from assistant.skills.languages.language import Language
 from assistant.skills.languages.sentences import TemplateMatch
 from assistant.skills.ringing.timer_buttons import SNOOZE_S, snoozed
-from assistant.skills.timers.durations import duration_s, later
+from assistant.skills.timers.durations import duration_s
 from assistant.skills.timers.replies import is_same_name, tell_time_left, timer_label, timer_labels
 
 _MAX_S = 24 * 3600
@@ -171,13 +179,7 @@ def shift_alarm(match: TemplateMatch, language: Language) -> Reply | None:
     after = timedelta(seconds=float(spoken_seconds) * int(match.values["shift"]))
 
     def change(state: AlarmState, context: SkillContext) -> str | AnswerWithEffect:
-        if state.weekdays:  # at the same time of day, also when the clocks change
-            local_time = state.local_time + after
-            days = (local_time.date() - state.local_time.date()).days
-            weekdays = tuple(sorted((day + days) % 7 for day in state.weekdays))
-        else:
-            local_time, weekdays = later(state.local_time.replace(tzinfo=context.now.tzinfo), after), ()
-        return _changed(language, state, local_time, weekdays, context)
+        return _changed(language, state, *shifted(state, after, context.now), context)
 
     return _of_alarm(match, language, change)
 
@@ -193,10 +195,10 @@ def _of_alarm(
         states: Sequence[AlarmState] = context.running.alarms if is_alarm else context.running.reminders
         any_set = bool(states)
         if old_hour is not None:
+            in_24_hours = not 1 <= old_hour <= 12 or match.words["oh"].startswith("0")
+            hours = {int(old_hour)} if in_24_hours else {int(old_hour) % 12, int(old_hour) % 12 + 12}
             states = [
-                state
-                for state in states
-                if state.local_time.hour % 12 == old_hour % 12 and state.local_time.minute == old_minute
+                state for state in states if state.local_time.hour in hours and state.local_time.minute == old_minute
             ]
         if task is not None:
             states = [state for state in states if task.casefold() in (state.about or "").casefold()]
@@ -226,7 +228,7 @@ def _moved(
     clock = find_clock(match)
     assert clock is not None, "checked before"
     named_day = clock.day is not None or bool(clock.weekdays)
-    if clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
+    if not named_day and clock.half is None and not clock.is_24_hour and 1 <= clock.hour <= 12:
         clock = replace(clock, half="am" if state.local_time.hour < 12 else "pm")  # seven in the morning becomes eight
     local_time = clock.next(context.now, wake_up=False)
     if local_time is None:

@@ -46,12 +46,12 @@ def _function(name: str, description: str, properties: Mapping[str, Any], requir
 LIST = _function("timers_list", "Lists the user's timers, alarms and reminders with their ids, and the time.", {}, ())
 SET = _function(
     "timers_set",
-    "Sets a timer, alarm or reminder. Only what this has set is set.",
+    "Sets a timer, alarm or reminder. Nothing is set without this call.",
     {
         "kind": {"type": "string", "enum": list(get_args(EntryKind))},
         "seconds": {"type": "number", "description": "From now; a timer needs it"},
         "at": _AT,
-        "text": {"type": "string", "description": "Name of a timer, or what to remind of"},
+        "text": {"type": "string", "description": "Name of a timer, or what to remind of; not of an alarm"},
         "weekdays": {"type": "array", "items": {"type": "string", "enum": list(WEEKDAYS)}},
     },
     ("kind",),
@@ -62,7 +62,7 @@ CHANGE = _function(
     {
         "id": {"type": "integer", "description": "From timers_list"},
         "add_seconds": {"type": "number", "description": "Negative: less, or earlier"},
-        "at": _AT,
+        "at": {**_AT, "description": f"{_AT['description']}; of a repeating alarm: the time on all its days"},
         "text": {"type": "string", "description": "Another name or text"},
         "action": {"type": "string", "enum": list(get_args(TimerOrder))},
     },
@@ -84,13 +84,15 @@ class TimerTools:
 
     functions = FUNCTIONS
 
-    def __init__(self, timers: ConversationTimers, local_now: Callable[[], datetime], language: str) -> None:
+    def __init__(
+        self, timers: ConversationTimers, local_now: Callable[[], datetime], language: Callable[[], str]
+    ) -> None:
         """Changes nothing yet.
 
         Args:
             timers: Those of the conversation, or of its user.
             local_now: Returns the local time with its time zone.
-            language: BCP 47 tag of the conversation.
+            language: Returns the BCP 47 tag of the turn's language.
         """
         self._timers = timers
         self._local_now = local_now
@@ -103,7 +105,7 @@ class TimerTools:
             raise ToolError("there is no tool of that name")
         given = _Arguments(function, json.loads(arguments))
         now_s = asyncio.get_running_loop().time()
-        situation = Situation(self._timers.running(now_s), self._local_now(), self._language)
+        situation = Situation(self._timers.running(now_s), self._local_now(), self._language())
         if name == LIST.name:
             return listed(situation)
         try:
@@ -113,7 +115,7 @@ class TimerTools:
         made = self._timers.change(change.effect, now_s)
         if not (made.added or made.replaced):
             raise ToolError("not done: it has rung or was cancelled meanwhile")
-        after = Situation(self._timers.running(now_s), situation.now, self._language)
+        after = Situation(self._timers.running(now_s), situation.now, situation.tag)
         return f"done: {change.text}\n{listed(after)}"
 
     def subscribe(self, report_problem: Callable[[str], None]) -> Callable[[], None]:
@@ -147,11 +149,13 @@ def _set(given: "_Arguments", situation: Situation) -> RequestedChange:
         return set_timer(situation, given.number("seconds"), text)
     if ("seconds" in given.names) == ("at" in given.names):
         raise RefusedChangeError(f"{'an alarm' if kind == 'alarm' else 'a reminder'} needs either seconds or at")
+    if kind == "alarm" and text is not None:
+        raise RefusedChangeError("an alarm has no text: set a reminder, or leave text out")
     if kind == "reminder" and text is None:
         raise RefusedChangeError("a reminder needs text")
     in_seconds = "seconds" in given.names
     local_time = after_seconds(situation, given.number("seconds")) if in_seconds else given.local_time()
-    return set_alarm(situation, local_time, text if kind == "reminder" else None, given.weekdays())
+    return set_alarm(situation, local_time, text, given.weekdays())
 
 
 class _Arguments:

@@ -198,3 +198,34 @@ def test_timer_is_renamed(code: str, said: str) -> None:
     talk = Talk(code)
     talk.say(TIMER_SET[code], said)
     assert [timer.name for timer in talk.effects.timers.running(talk.now_s).timers] == ["pasta"]
+
+
+@pytest.mark.parametrize(
+    ("said", "local_time"),
+    [
+        ("remind me at 4 pm to call Anna|move it to tomorrow at nine", wall(2026, 11, 21, 9)),
+        ("set an alarm for 7 am|move my alarm to Saturday at three", wall(2026, 11, 21, 15)),
+        ("set an alarm for 7 am|move my alarm to eight", wall(2026, 11, 21, 8)),
+        ("set an alarm for 7 am|move it to Monday", wall(2026, 11, 23, 7)),
+    ],
+)
+def test_half_of_the_day_is_kept_only_on_the_same_day(said: str, local_time: datetime) -> None:
+    talk = Talk()
+    talk.say(*said.split("|"))
+    running = talk.effects.timers.running(talk.now_s)
+    assert [entry.local_time for entry in (*running.alarms, *running.reminders)] == [local_time]
+
+
+@pytest.mark.parametrize(("old", "hour"), [("19 uhr", 7), ("7 uhr", 8)])
+def test_old_time_in_24_hours_means_that_hour(old: str, hour: int) -> None:
+    talk = Talk("de")
+    talk.say("stell den wecker auf 7 uhr morgens", f"ändere den wecker von {old} auf 8 uhr")
+    assert [entry.local_time.hour for entry in talk.effects.timers.running(talk.now_s).alarms] == [hour]
+
+
+def test_own_alarm_is_moved_in_french() -> None:
+    talk = Talk("fr")
+    talk.say("mets mon alarme à 7 heures du matin", "mets mon alarme à 8 heures")
+    assert [entry.local_time.hour for entry in talk.effects.timers.running(talk.now_s).alarms] == [8]
+    talk.say("mets une alarme à 9 heures du matin")
+    assert [entry.local_time.hour for entry in talk.effects.timers.running(talk.now_s).alarms] == [8, 9]

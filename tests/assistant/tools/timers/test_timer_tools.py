@@ -20,8 +20,8 @@ class Caller:
     """Calls the tools of one conversation."""
 
     def __init__(self, language: str = "en", now: datetime = NOW) -> None:
-        self.timers = Timers()
-        self.tools = TimerTools(self.timers, lambda: now, language)
+        self.timers, self.language = Timers(), language
+        self.tools = TimerTools(self.timers, lambda: now, lambda: self.language)
 
     def call(self, name: str, **arguments: Any) -> str:
         return asyncio.run(self.tools.call(name, json.dumps(arguments)))
@@ -131,6 +131,7 @@ def test_cancelled_entries_are_gone() -> None:
         (SET.name, {"kind": "timer", "seconds": "ten"}, "seconds must be a number"),
         (SET.name, {"kind": "timer", "seconds": True}, "seconds must be a number"),
         (SET.name, {"kind": "clock", "seconds": 1}, "kind must be one of timer, alarm, reminder"),
+        (SET.name, {"kind": "alarm", "at": "2026-11-21T07:00", "text": "work"}, "an alarm has no text"),
         (SET.name, {"kind": "alarm"}, "an alarm needs either seconds or at"),
         (SET.name, {"kind": "alarm", "at": "2026-11-20T07:00"}, "2026-11-20T07:00 has passed"),
         (SET.name, {"kind": "alarm", "at": "2030-11-20T07:00"}, "it must be within a year"),
@@ -173,3 +174,27 @@ def test_hour_later_when_the_clocks_change_is_elapsed_time() -> None:
     caller = Caller(now=datetime(2026, 3, 28, 22, tzinfo=ZoneInfo("Europe/Berlin")))
     caller.call(SET.name, kind="alarm", at="2026-03-29T01:30")
     assert "Sunday 2026-03-29T03:30" in caller.call(CHANGE.name, id=1, add_seconds=3600)
+
+
+def test_result_and_announcement_are_in_the_language_of_the_turn() -> None:
+    caller = Caller("en")
+    caller.call(SET.name, kind="alarm", at="2026-11-21T07:00")
+    caller.language = "de"
+    assert caller.call(SET.name, kind="alarm", at="2026-11-21T08:00").startswith("done: Der Wecker klingelt morgen")
+    assert [entry.set_to.announcement for entry in caller.timers.entries] == [
+        "It's 7 AM. This is your alarm.",
+        "Es ist 8 Uhr. Das ist dein Wecker.",
+    ]
+
+
+def test_repeating_alarm_is_not_moved_to_a_day_on_which_it_does_not_ring() -> None:
+    caller = Caller()
+    caller.call(SET.name, kind="alarm", at="2026-11-20T07:00", weekdays=["monday", "friday"])
+    assert "it rings every Monday, Friday" in caller.refused(CHANGE.name, id=1, at="2026-11-21T08:00")
+    assert "every Monday and Friday" in caller.call(CHANGE.name, id=1, at="2026-11-23T08:00")
+
+
+def test_repeating_alarm_is_shifted_on_the_wall_clock() -> None:
+    caller = Caller(now=datetime(2026, 3, 28, 22, tzinfo=ZoneInfo("Europe/Berlin")))
+    caller.call(SET.name, kind="alarm", at="2026-03-29T01:30", weekdays=["sunday"])
+    assert "T03:30 | every Sunday" in caller.call(CHANGE.name, id=1, add_seconds=7200)
