@@ -75,8 +75,6 @@ CANCEL = _function(
     ("ids",),
 )
 FUNCTIONS = (LIST, SET, CHANGE, CANCEL)
-CHANGING = frozenset(function.name for function in (SET, CHANGE, CANCEL))
-"""Names of the functions that change something."""
 
 
 class TimerTools:

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from support.conversations.loaded_skills import written_skills
 from support.conversations.simulation import NOON, ScriptedVoice, Simulation, SimulationResult, Utterance
 
@@ -63,6 +64,13 @@ def test_skill_answers_in_the_language_of_the_turn() -> None:
     answers = [item.text for item in result.history.items if not isinstance(item, UserMessage)]  # type: ignore[union-attr]
     assert answers == ["It's noon.", "Es ist 12 Uhr.", "Es ist 12 Uhr.", "It's noon."]
     assert len(german.spoken) == 2
+
+
+@pytest.mark.parametrize("languages", [("en", "de"), ("de", "en")])
+def test_tools_know_the_language_of_the_turn(languages: tuple[str, str]) -> None:
+    simulation = bilingual(*languages, german_voice=ScriptedVoice())
+    simulation.run()
+    assert simulation.session.engines.skill_effects.language == languages[-1]
 
 
 def test_prompt_says_once_that_the_language_changed() -> None:
