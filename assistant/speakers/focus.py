@@ -30,7 +30,6 @@ class VoiceFocus:
         self.enrolled = tuple(enrolled)
         self._thresholds = thresholds
         self._voices = tuple(enrolled) if mode == "enrolled" else ()
-        self._last: VoiceVerdict = "unsure"
         self._ignored: list[Voiceprint] = []  # turns of one voice that were ignored in a row
 
     @property
@@ -50,14 +49,9 @@ class VoiceFocus:
             return "unsure"
         similarity = self.similarity(mean_embedding(recent))
         other = limits.other[min(len(recent), len(limits.other)) - 1]
-        lasting = limits.last_verdict if self._last == "other" else 0.0
-        if similarity < other + lasting:
-            self._last = "other"
-        elif similarity >= limits.own + lasting:
-            self._last = "own"
-        else:
-            return "unsure"
-        return self._last
+        if similarity < other:
+            return "other"
+        return "own" if similarity >= limits.own else "unsure"
 
     def similarity(self, embedding: Embedding) -> float:
         """Returns the similarity to the most similar voice that it listens to; -1 if there is none."""
@@ -81,7 +75,7 @@ class VoiceFocus:
             learned = self._voices[0].with_speech(turn.embedding, total_s, self._thresholds.max_memory_s)
             self._voices = (learned,)
         elif called:
-            self._voices, self._last = (turn,), "unsure"
+            self._voices = (turn,)
 
     def let_go(self, ignored: Sequence[tuple[Embedding, float]]) -> bool:
         """Takes the speech of a turn that was ignored. Returns whether the first voice is let go for it.
@@ -98,5 +92,5 @@ class VoiceFocus:
         if len(self._ignored) < self._thresholds.max_ignored:
             return False
         self._ignored.clear()
-        self._voices, self._last = (), "unsure"
+        self._voices = ()
         return True

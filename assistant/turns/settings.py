@@ -301,6 +301,10 @@ class FocusThresholds:
     """Verdicts in a row that are not "other", after which ignored speech counts as the user's own: one may be wrong.
     So many verdicts "other" in a row are needed during a reply, since the first may be on its echo."""
 
+    unsure_windows: int = 3
+    """Verdicts "unsure" in a row on a turn, 1.8 s of speech, after which it is the user's own whatever follows: with
+    other people beside the user, a later "other" is mostly wrong."""
+
     own_pause_ms: float = 1200.0
     """Silence of the user in ms, while another voice speaks, that ends a turn without an estimate of its end. Longer
     than `hangover_ms`, because the verdict on the user's next words takes 700 ms."""

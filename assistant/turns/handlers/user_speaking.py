@@ -155,13 +155,11 @@ def _ignore_without_phrase(conversation: Conversation, turn: UserTurn, position:
 
 def on_voice_judged(conversation: Conversation, state: UserSpeaking, event: VoiceJudged) -> Effects:
     """Ignores a turn of another voice. A turn of the user's own ends where another voice goes on; see `on_frame`."""
-    turn, settings, other = state.turn, conversation.settings, conversation.other_voice
-    other.add_verdict(event, settings)
+    turn, settings = state.turn, conversation.settings
+    conversation.other_voice.add_verdict(event, settings)
     if settings.focus is None or not settings.ends_by_silence or turn.voice.called or event.until <= turn.onset:
         return ()
     turn.voice.add_verdict(event, turn.onset, settings)
-    if event.verdict == "unsure" and other.not_others >= settings.focus.max_own_windows:
-        turn.voice.other_from = None  # the user goes on
     if not turn.voice.is_other or event.verdict != "other":
         return ()
     if not settings.focus.waits_for_words:

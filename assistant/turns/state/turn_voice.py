@@ -15,6 +15,7 @@ class TurnVoice:
         own_until: Until where it is certainly the user's own voice; None: nothing of it is.
         called: It contains the wake phrase, so it counts whoever speaks.
         heard_other: The last certain verdict is "other".
+        unsure: Verdicts "unsure" in a row on it.
         other_until: Until where it is another voice's, where words are waited for.
         other_from: Where another voice began after the user's own; None if the user goes on.
     """
@@ -22,6 +23,7 @@ class TurnVoice:
     own_until: Samples | None = None
     called: bool = False
     heard_other: bool = False
+    unsure: int = 0
     other_until: Samples | None = None
     other_from: Samples | None = None
 
@@ -29,9 +31,14 @@ class TurnVoice:
         """Takes a verdict on the recent speech of a turn with this onset.
 
         Speech before that of another voice was the user's own, unless it was shorter than a word. A late verdict on
-        speech before the turn says nothing about it.
+        speech before the turn says nothing about it. Several unsure verdicts in a row make it the user's own.
         """
-        if event.verdict == "unsure" or settings.focus is None or event.until <= onset:
+        if settings.focus is None or event.until <= onset:
+            return
+        self.unsure = self.unsure + 1 if event.verdict == "unsure" else 0
+        if event.verdict == "unsure":
+            if self.unsure >= settings.focus.unsure_windows:
+                self.heard_other, self.own_until, self.other_from = False, event.until, None
             return
         self.heard_other = event.verdict == "other"
         if not self.heard_other:

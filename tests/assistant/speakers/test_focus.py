@@ -56,11 +56,9 @@ def test_only_the_last_windows_count() -> None:
     assert focused().judge([BOB] * 10 + [ANN] * THRESHOLDS.max_windows) == "own"
 
 
-def test_other_voice_goes_on_at_a_slightly_higher_similarity() -> None:
-    focus, speech = focused(), between(ANN, BOB, THRESHOLDS.other[0] + THRESHOLDS.last_verdict / 2)
-    assert focus.judge([speech]) == "unsure"
-    focus.judge([BOB])
-    assert focus.judge([speech]) == "other"
+def test_one_window_is_another_voice_only_far_below() -> None:
+    focus, speech = focused(), between(ANN, BOB, (THRESHOLDS.other[0] + THRESHOLDS.other[1]) / 2)
+    assert [focus.judge([speech]), focus.judge([speech, speech])] == ["unsure", "other"]
 
 
 def test_first_voice_is_let_go_after_ignored_turns_of_one_voice() -> None:

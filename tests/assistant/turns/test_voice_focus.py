@@ -96,6 +96,16 @@ def test_verdict_on_speech_after_a_turn_does_not_discard_it() -> None:
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
 
 
+def test_turn_that_was_long_unsure_is_not_discarded() -> None:
+    scene = Scene(FOCUSED)
+    scene.silence(500)
+    for _ in range(3):
+        scene.speech(600)
+        judged(scene, "unsure")
+    assert judged(scene, "other", since_ms=500) == ()
+    assert scene.phase() is Phase.USER_SPEAKING
+
+
 def own_turn_and_television() -> Scene:
     """Returns a scene in which another voice goes on after the user's own, which ended at 2 s."""
     scene = Scene(FOCUSED)
@@ -119,7 +129,7 @@ def test_own_turn_ends_where_another_voice_goes_on() -> None:
     assert scene.speech(3000) == (), "the other voice goes on during the reply"
 
 
-@pytest.mark.parametrize("verdicts", [["own"], ["unsure", "unsure"]])
+@pytest.mark.parametrize("verdicts", [["own"], ["unsure", "unsure", "unsure"]])
 def test_other_voice_within_a_sentence_does_not_end_the_turn(verdicts: list[VoiceVerdict]) -> None:
     scene = own_turn_and_television()
     for verdict in verdicts:
