@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
@@ -74,6 +73,8 @@ def add(
 @voices.command("list")
 def list_all() -> None:
     """List the voices."""
+    from rich.table import Table
+
     console = terminal()
     with voice_file() as file:
         kept = file.voices()

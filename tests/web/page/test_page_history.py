@@ -170,7 +170,7 @@ def test_conversation_is_exported_and_deleted(page: Page, choice: Choice) -> Non
     page.click("text=Really delete?")
     names = page.locator("#history .name")
     wait_until(page, lambda: names.all_inner_texts() == ["what is two plus seven"], "one left")
-    page.click("#history .keep-choice .danger")
+    page.click("#history .keep-choice > .danger")
     page.click("text=Really delete all of them?")
     wait_until(page, lambda: names.count() == 0, "none left")
     assert "No conversations yet" in page.inner_text("#history [role=status]")

@@ -16,6 +16,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    LanguageChanged,
     ListsChanged,
     MarkupWritten,
     McpApprovalRequested,
@@ -31,6 +32,7 @@ from assistant.events import (
     TimersChanged,
     TurnFinished,
     UserTurnCommitted,
+    WakeWordHeard,
     WordsTimed,
 )
 from assistant.history.cut_to_heard import TimedWord
@@ -330,6 +332,14 @@ def choices(client: Client) -> None:
     client.do(lambda wire: wire.choices_pending(()))
 
 
+def woken(client: Client) -> None:
+    client.tell(WakeWordHeard("okay_nabu", 812.5))
+
+
+def other_language(client: Client) -> None:
+    client.tell(LanguageChanged(2, "de", "thorsten"))
+
+
 def kept(client: Client) -> None:
     client.do(lambda wire: wire.conversation_kept("conv_1", kept=True))
     client.do(lambda wire: wire.conversation_kept("", kept=False))
@@ -338,11 +348,11 @@ def kept(client: Client) -> None:
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout, mcp_servers, kept, kept_with_markup, timers, lists, choices,
+    idle_timeout, mcp_servers, kept, kept_with_markup, timers, lists, choices, woken, other_language,
 )  # fmt: skip
 
 
-DECLARING = (loudness, listening_sound, kept_with_markup, timers, lists, choices)
+DECLARING = (loudness, listening_sound, kept_with_markup, timers, lists, choices, woken, other_language)
 """Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")

@@ -67,11 +67,16 @@ def test_unknown_place_of_the_weather_is_named() -> None:
 
 def test_each_service_has_one_line() -> None:
     unused = services_section(Settings(), {}).findings
-    assert [(line.level, line.name) for line in unused] == [("info", "home"), ("info", "weather")]
+    assert [(line.level, line.name) for line in unused] == [
+        ("info", "home"),
+        ("info", "weather"),
+        ("info", "memory"),
+    ]
     good = ProbeResult({"text": "3 devices in 1 area", "ms": 12.0})
     bad = ProbeResult({"failure": "is not reachable", "remedy": "start it"})
     lines = services_section(Settings(), {"home": good, "weather": bad}).findings
     assert [(line.level, line.text, line.remedy) for line in lines] == [
         ("ok", "3 devices in 1 area", ""),
         ("fail", "is not reachable", "start it"),
+        ("info", "off: memory.enabled turns it on", ""),
     ]
