@@ -436,10 +436,26 @@ def test_repeated_note_restarts_its_time(page: Page) -> None:
         assert page.locator(".notice").count() == 0
 
 
-def test_suspended_context_can_be_resumed(page: Page, server: Server) -> None:
+def test_suspended_context_is_resumed_at_once(page: Page, server: Server) -> None:
     open_and_wait(page, server)
     page.evaluate("window.repartee.tap.context.suspend()")
+    wait_until(page, lambda: page.evaluate("window.repartee.tap.context.state") == "running", "the sound runs")
+    page.wait_for_selector(".notice[data-problem=suspended]", state="detached")
+
+
+def test_context_that_stays_suspended_can_be_resumed(page: Page, server: Server) -> None:
+    open_and_wait(page, server)
+    refuse = """() => {
+        const { context } = window.repartee.tap;
+        const resume = context.resume.bind(context);
+        let refused = true;
+        context.resume = () => (refused ? Promise.reject(new Error("a phone call")) : resume());
+        window.endCall = () => { refused = false; };
+        return context.suspend();
+    }"""
+    page.evaluate(refuse)
     assert "paused the sound" in notice(page, "suspended")
+    page.evaluate("window.endCall()")
     page.click(".notice[data-problem=suspended] button.small >> nth=0")
     page.wait_for_selector(".notice[data-problem=suspended]", state="detached")
 
