@@ -114,12 +114,12 @@ class VadSection(ConfigSection):
 
 @dataclass(frozen=True, slots=True)
 class VoiceSection(ConfigSection):
-    """Whose voice the assistant listens to."""
+    """The voices that the assistant listens to."""
 
     focus: Annotated[
         VoiceFocusName,
         KeyInfo(
-            "Whose voice the assistant listens to; first: after the first turn, the voice of that turn; enrolled: only "
+            "The voices to listen to; first: after the first turn, the voice of that turn; enrolled: only "
             "those of `repartee voices`. Other voices neither start turns nor interrupt, except with the wake phrase. "
             "It is no authentication, and needs `repartee models pull speaker-embedder`."
         ),

@@ -43,7 +43,7 @@ class InstantModel:
         self.last: Sequence[Message] = ()
 
     async def load(self) -> None:
-        """Nothing to load."""
+        """Loads nothing."""
 
     async def stream(self, messages: Sequence[Message], _options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Keeps the request and answers."""
@@ -52,7 +52,7 @@ class InstantModel:
         yield Finished("stop")
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Closes nothing."""
 
 
 def made_facts(count: int) -> UserFacts:

@@ -38,7 +38,7 @@ class Model:
         self.closed = 0
 
     async def load(self) -> None:
-        """Nothing to load."""
+        """Loads nothing."""
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         self.requests.append(messages[-1].content)
@@ -53,7 +53,7 @@ class Model:
             self.closed += 1
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Closes nothing."""
 
 
 class World:

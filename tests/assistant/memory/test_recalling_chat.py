@@ -29,7 +29,7 @@ class Model:
         self.requests: list[tuple[Message, ...]] = []
 
     async def load(self) -> None:
-        """Nothing to load."""
+        """Loads nothing."""
 
     async def stream(self, messages: Sequence[Message], _options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         self.requests.append(tuple(messages))
@@ -37,7 +37,7 @@ class Model:
         yield Finished("stop")
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Closes nothing."""
 
 
 class CountingRecall(Recall):
@@ -208,7 +208,7 @@ class Embedder:
         self.embedded: list[str] = []
 
     def load(self) -> None:
-        """Nothing to load."""
+        """Loads nothing."""
 
     def embed(self, text: str) -> Vector:
         self.embedded.append(text)
