@@ -526,7 +526,9 @@ async def test_failure_fails_pending_requests_and_reloads_once(model: Path, moni
         async with asyncio.TaskGroup() as tasks:
             for person in (culprit, waiting, speaking):
                 tasks.create_task(person.recognizer.load())
-            await asyncio.sleep(0)
+            async with asyncio.timeout(30):
+                while monitor.loadings < 2:  # noqa: ASYNC110 - begins after the threads of the failed model have ended
+                    await asyncio.sleep(0.001)
             speaking.say(0.01)  # it continues, and no audio is lost
             for person in (culprit, waiting):
                 person.open_segment()  # a segment may start while the model is loading
