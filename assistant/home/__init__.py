@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 Kind = Literal["light", "switch", "climate", "fan", "cover", "media", "scene", "script", "sensor", "lock", "garage"]
@@ -42,6 +43,7 @@ class Device:
         area: Name of its area; "" for none.
         floor: Name of its floor; "" for none.
         attributes: Those attributes that are used.
+        aliases: Further names, as users have entered them in the home.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Device:
     area: str = ""
     floor: str = ""
     attributes: Mapping[str, float | str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
 
     @property
     def domain(self) -> str:
@@ -76,13 +79,26 @@ class HomeState:
         devices: The devices that may be used.
         areas: Names of the areas.
         floors: Names of the floors.
-        names_key: Changes if a name or a place changes, but not with states.
+        names_key: Changes if a name or a place changes, but not with states; see `names_key`.
+        place_aliases: Further names of an area or floor, by its name.
     """
 
     devices: tuple[Device, ...]
     areas: tuple[str, ...] = ()
     floors: tuple[str, ...] = ()
     names_key: int = 0
+    place_aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def names_key(
+    devices: Sequence[Device],
+    areas: tuple[str, ...],
+    floors: tuple[str, ...],
+    place_aliases: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> int:
+    """Returns the value of `HomeState.names_key` for these devices and places."""
+    names = tuple((device.id, device.name, device.aliases, device.area, device.floor) for device in devices)
+    return hash((names, areas, floors, tuple(sorted(place_aliases.items()))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,14 +77,14 @@ class Unclear:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A device and its words.
+    """A device and the words of one of its names.
 
     Attributes:
         device: The device.
-        words: The words of its name.
+        words: The words of the name.
         joined: The same as one word.
         beside: The words of its area and floor.
-        has_kind: Whether its name says what kind it is.
+        has_kind: Whether the name says what kind the device is.
     """
 
     device: Device
@@ -106,17 +106,30 @@ class HomeIndex:
     _places: dict[Words, str] = field(init=False)  # all names of an area or floor, and the name in the home
 
     def __post_init__(self) -> None:
-        plain = lru_cache(maxsize=None)(self._plain)
-        self._named = [self._name(device, (*plain(device.area), *plain(device.floor))) for device in self.state.devices]
+        plain = self._plain
+        aliases = self.state.place_aliases
+        places = {
+            place: tuple(word for name in (place, *aliases.get(place, ())) for word in plain(name))
+            for place in {place for device in self.state.devices for place in (device.area, device.floor)}
+        }
+        self._named = [
+            self._name(device, name, (*places[device.area], *places[device.floor]))
+            for device in self.state.devices
+            for name in (device.name, *device.aliases)
+        ]
         for word in {word for named in self._named for word in (*named.words, *named.beside)}:
             self._vocabulary.setdefault(len(word), set()).add(word)
         self._places = {}
         for floor in self.state.floors:
-            own = self._plain(floor)
-            for names in next((group for group in self.words.floors if own in group), (own,)):
-                self._places.setdefault(names, floor)
+            own = plain(floor)
+            names = next((group for group in self.words.floors if own in group), (own,))
+            for name in (*names, *map(plain, aliases.get(floor, ()))):
+                self._places.setdefault(name, floor)
         for area in self.state.areas:
-            self._places[self._plain(area)] = area
+            self._places[plain(area)] = area
+        for area in self.state.areas:
+            for alias in aliases.get(area, ()):
+                self._places.setdefault(plain(alias), area)
         self._places.pop((), None)
 
     def find(
@@ -165,9 +178,7 @@ class HomeIndex:
             return None
         if not is_answer and all(word.isdecimal() or len(word) == 1 for word in words):
             partly = self._by_part(words, meant, allowed)
-            return (
-                Unclear(_names([candidate.device for candidate in partly])) if partly else None
-            )  # "the three": the 3D printer?
+            return Unclear(_names(_devices(partly))) if partly else None  # "the three": the 3D printer?
         named = self._by_part(rest, meant, here) if others else []
         if not named and place is not None:
             named = self._by_part(words, meant, allowed)
@@ -205,10 +216,10 @@ class HomeIndex:
         """Returns the devices of the sort that is named, such as the TV among the players; all if none is named."""
         sort_words = {word for sort in self.words.sorts if sort & set(words) for word in sort}
         matches = [named for named in among if sort_words & {*named.words, named.device.attributes.get("device_class")}]
-        return tuple(named.device for named in matches or among)
+        return _devices(matches or among)
 
-    def _name(self, device: Device, beside: Words) -> _Named:
-        words = self._plain(device.name)
+    def _name(self, device: Device, name: str, beside: Words) -> _Named:
+        words = self._plain(name)
         return _Named(device, words, _joined(words), beside, any(map(self._kind, words)))
 
     def _alike(self, word: str) -> dict[str, float]:
@@ -283,8 +294,13 @@ def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
 
 
 def _one_of(named: Sequence[_Named]) -> Found | Unclear:
-    devices = tuple(candidate.device for candidate in named)
+    devices = _devices(named)
     return Found(devices, by_name=True) if len(devices) == 1 else Unclear(_names(devices))
+
+
+def _devices(named: Iterable[_Named]) -> tuple[Device, ...]:
+    """Returns the devices, each once: a device has several names."""
+    return tuple({candidate.device.id: candidate.device for candidate in named}.values())
 
 
 def _names(devices: Sequence[Device]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import cast
 
-from assistant.home import DOMAINS, OPENINGS, Device, HomeState, Kind
+from assistant.home import DOMAINS, OPENINGS, Device, HomeState, Kind, names_key
 
 MAX_DEVICES = 2000
 """Devices that are used at most; a large home has about 500."""
@@ -58,8 +58,7 @@ def home_state(
         devices.append(device)
         if len(devices) >= MAX_DEVICES:
             break
-    names = tuple((device.id, device.name, device.area, device.floor) for device in devices)
-    return HomeState(tuple(devices), areas, floors, hash((names, areas, floors)))
+    return HomeState(tuple(devices), areas, floors, names_key(devices, areas, floors))
 
 
 def _device(entry: object, area_of: Mapping[str, str], floor_of: Mapping[str, str]) -> Device | None:

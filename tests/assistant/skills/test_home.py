@@ -12,7 +12,7 @@ from support.texts.sentence_table import Section, sentence_cases
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
-from assistant.home import Device, HomeFault, HomeState, ServiceCall
+from assistant.home import Device, HomeFault, HomeState, ServiceCall, names_key
 from assistant.home.states import home_state
 from assistant.skills.answers import HomeAction, SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Memory, Remember
@@ -361,3 +361,37 @@ def test_one_degree_is_singular(state: str, text: str | None) -> None:
     answer = ask_home(QuietHome(HomeState((shed,), (), (), 5)), "how cold is it in the shed")
     assert answer is not None
     assert answer.text == (text or "Shed has no thermometer.")
+
+
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ("turn on the telly", ["turn_on switch.a"]),
+        ("turn on the goggle box", ["turn_on switch.a"]),
+        ("turn on the tv in the den", ["turn_on switch.a"]),
+        ("turn off the den", ["turn_off light.b"]),
+        ("turn off the light in the lounge", ["turn_off light.b"]),
+        ("turn everything off on the lower deck", ["turn_off light.b; turn_off switch.a"]),
+    ],
+)
+def test_alias_of_device_area_or_floor_is_a_name(said: str, calls: list[str]) -> None:
+    devices = (
+        Device("light.b", "Moon", "on", "light", "Living Room", "Ground floor"),
+        Device("switch.a", "TV", "on", "switch", "Living Room", "Ground floor", aliases=("Telly", "Goggle box")),
+        Device("switch.c", "Box", "on", "switch", "Kitchen"),
+    )
+    areas, floors = ("Living Room", "Kitchen"), ("Ground floor",)
+    aliases = {"Living Room": ("Den", "Lounge"), "Ground floor": ("Lower deck",)}
+    home = QuietHome(HomeState(devices, areas, floors, names_key(devices, areas, floors, aliases), aliases))
+    assert "; ".join(calls_of(ask_home(home, said))) == "; ".join(calls)
+
+
+def test_names_key_changes_with_aliases() -> None:
+    device = Device("light.a", "Lamp", "off", "light", "Hall")
+    keys = {
+        names_key((device,), ("Hall",), ()),
+        names_key((replace(device, state="on"),), ("Hall",), ()),
+        names_key((replace(device, aliases=("Sun",)),), ("Hall",), ()),
+        names_key((device,), ("Hall",), (), {"Hall": ("Foyer",)}),
+    }
+    assert len(keys) == 3
