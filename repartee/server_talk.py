@@ -12,10 +12,16 @@ from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem
+from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.engines import EngineChoice
+from assistant.setup.listening.wake_words import wake_word_detector, wake_word_engine, wake_word_listener
 from assistant.support.exception_groups import first_of
+from assistant.support.notice import notice
+from audio.errors import EngineLoadError
+from audio.wake.resting import RestingDevices
 from web.remote.address import ServerAddress, address_of
 from web.remote.server_trust import client_tls
+from web.remote.sound.waking import Waking
 from web.remote.talk import RemoteTalk
 from web.remote.wire import ServerLostError
 from web.serve import token_of
@@ -54,15 +60,29 @@ async def talk_with(
         raise ConfigError(
             ["talk.mode wake: does not work with --server, because all speech would be sent; use open or push-to-talk"]
         )
-    if settings.talk.wake_word:
-        raise ConfigError(["talk.wake_word: does not work with --server; the page of the server has wake words"])
-    controls = TalkControls(settings.talk.mode, "")
+    waking = _waking(settings)
+    controls = TalkControls(settings.talk.mode, "" if waking is None else " or ".join(waking.phrases.values()))
     stage = stage_of(controls, plain=plain)
     controls.on_event = stage.show
     try:
-        await perform(stage, controls, _Remote(settings, address, token, stage, controls, tls).hold)
+        await perform(stage, controls, _Remote(settings, address, token, stage, controls, tls, waking).hold)
     except* ServerLostError as errors:
         raise ConfigError([f"--server: {first_of(errors)}"]) from None
+
+
+def _waking(settings: Settings) -> Waking | None:
+    """Returns the wake words of the settings; None without one. Raises ConfigError."""
+    talk = settings.talk
+    if not talk.wake_word:
+        return None
+    if talk.mode != "open":
+        raise ConfigError([f"talk.wake_word: needs talk.mode = open, not {talk.mode}; choose one of both"])
+    names = talk.wake_word.split()
+    try:
+        words = wake_word_engine(names).words
+        return Waking(wake_word_listener(names, talk.listen_s), {name: words[name] for name in names})
+    except EngineLoadError as error:
+        raise ConfigError([f"talk.wake_word: {error}"]) from error
 
 
 @dataclass(slots=True)
@@ -75,7 +95,9 @@ class _Remote:
     stage: Stage
     controls: TalkControls
     tls: ssl.SSLContext | None = None
+    waking: Waking | None = None
     _ready: bool = False
+    _detector_reloaded: bool = False
 
     async def hold(self) -> None:
         """Runs the conversation until the controls or the server end it."""
@@ -92,6 +114,8 @@ class _Remote:
             self._trouble(cards.notice)
         if self.token is not None and not (self.address.secure or self.address.near):
             self._trouble(READABLE.format(place=self.address.place))
+        if self.waking is not None:
+            self._prepare_waking(self.waking, cards)
         talk = RemoteTalk(
             self.address,
             self.token,
@@ -103,6 +127,9 @@ class _Remote:
             interrupt_after_ms=cards.interrupt_after_ms or None,
             sound_output=cards.sound_output,
             tls=self.tls,
+            waking=self.waking,
+            room=self.settings.satellite.room,
+            keeps_trying=self.waking is not None,
         )
         self.controls.cards, self.controls.talker = cards, talk
         try:
@@ -110,6 +137,20 @@ class _Remote:
                 await talk.run()
         finally:
             await cards.aclose()
+
+    def _prepare_waking(self, waking: Waking, cards: Cards) -> None:
+        waking.devices = RestingDevices(cards.microphone, cards.speaker)
+        waking.listener.on_failure = lambda error: self._detector_failed(waking, error)
+        if self.settings.talk.ready_sound:
+            waking.on_nothing_heard = lambda: cards.speaker.chime(chime(falling=True))
+
+    def _detector_failed(self, waking: Waking, error: Exception) -> None:
+        """Loads the detector once more. Raises EngineLoadError if it fails again: the machine would be deaf."""
+        if self._detector_reloaded:
+            raise EngineLoadError(f"the wake word's detector failed twice ({reason_of(error)}): start again") from error
+        self._detector_reloaded = True
+        self._trouble(notice("wake_word_reloads", reason=reason_of(error)))
+        waking.listener.detector = wake_word_detector(self.settings.talk.wake_word.split())
 
     def _greeted(self, cards: Cards, chosen: Sequence[EngineChoice]) -> None:
         self.stage.engines([*chosen, *cards.chosen])

@@ -15,7 +15,7 @@ from assistant.config.home_settings import HomeSection, WeatherSection
 from assistant.config.keys import ConfigSection, Key, check_section, keys_of
 from assistant.config.llm_settings import CacheSection, LlmSection, MemorySection
 from assistant.config.server_settings import ServerSection
-from assistant.config.talk_settings import AudioSection, TalkSection
+from assistant.config.talk_settings import AudioSection, SatelliteSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import DocumentsSection, ToolsSection
 from assistant.config.turn_settings import TurnSection, VadSection, VoiceSection
@@ -284,6 +284,7 @@ class Settings:
     trace: TraceSection = TraceSection()
     audio: AudioSection = field(default_factory=AudioSection)
     talk: TalkSection = field(default_factory=TalkSection)
+    satellite: SatelliteSection = field(default_factory=SatelliteSection)
     server: ServerSection = field(default_factory=ServerSection)
     cluster: ClusterSection = field(default_factory=ClusterSection)
     engines: EngineSections = field(default_factory=default_sections)

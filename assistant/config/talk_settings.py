@@ -71,3 +71,25 @@ class TalkSection(ConfigSection):
         KeyInfo("Whether conversations are kept so that they can be continued; the file contains what was said."),
     ] = False
     ready_sound: Annotated[bool, KeyInfo("Whether a short sound signals that the assistant listens.")] = True
+
+
+@dataclass(frozen=True, slots=True)
+class SatelliteSection(ConfigSection):
+    """A machine with microphone and loudspeaker in a room, for `repartee talk --server` (docs/devices.md)."""
+
+    room: Annotated[
+        str,
+        KeyInfo(
+            "Name of its room: commands without a place mean it.",
+            pattern=r"[^\x00-\x1f\x7f]{0,80}",
+            form="a name in one line, at most 80 characters, or empty",
+        ),
+    ] = ""
+    state_command: Annotated[
+        str,
+        KeyInfo(
+            "Program that shows its state, as with an LED: it is run with asleep, listening, hearing, thinking, "
+            "speaking, muted or disconnected as its last argument; empty: none."
+        ),
+    ] = ""
+    state_file: Annotated[str, KeyInfo("File that contains the state; empty: none.")] = ""

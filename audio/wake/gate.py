@@ -7,6 +7,7 @@
     awake    frame while a reply is active           awake, for `after_reply`
     awake    frame while the user speaks             awake
     awake    frame after the window, nothing to do   asleep
+    awake    another satellite answers               asleep
 
 No I/O, no clock: positions are on the sample clock.
 """
@@ -57,6 +58,10 @@ class WakeWordGate:
         """Notes that the wake word was said, up to `end`."""
         self.attention = Attention.AWAKE
         self._until = max(self._until, Samples(end + self.after_word))
+
+    def sleep(self) -> None:
+        """Notes that another satellite answers."""
+        self.attention, self._until = Attention.ASLEEP, Samples(0)
 
     def add_frame(self, end: Samples, activity: Activity) -> None:
         """Notes what goes on while the frame up to `end` is processed."""

@@ -8,6 +8,7 @@ are heard from the held ones. The word itself becomes silence: it is no part of 
 150 ms wrong, so the silence ends at the quietest place near it.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audio.frame import Frame
-from audio.units import FRAME_MS, Samples, samples_of_ms
+from audio.level import SILENCE_DBFS
+from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
 from audio.wake import WakeWordDetection, WakeWordDetector
 from audio.wake.gate import Activity, WakeWordGate
 
@@ -29,6 +31,9 @@ _STEP, _WINDOW = samples_of_ms(5), samples_of_ms(20)
 """Step of the search for the quietest place, and the length of sound that is compared."""
 
 _HELD_FRAMES = round(HELD_S * 1000 / FRAME_MS)
+
+_WORD_MS = 600
+"""Length of sound before the end of a wake word, in milliseconds, of which its level is taken."""
 
 
 @dataclass(slots=True)
@@ -48,11 +53,22 @@ class WakeWordListener:
     on_failure: Callable[[Exception], None] = lambda _error: None
     _held: deque[Frame] = field(default_factory=deque)
     _word_end: Samples = Samples(0)  # of the word that has woken the conversation
+    _energies: deque[tuple[Samples, float]] = field(  # end and energy of the last frames
+        default_factory=lambda: deque(maxlen=_HELD_FRAMES)
+    )
 
     @property
     def awake(self) -> bool:
         """Whether the conversation is awake."""
         return self.gate.awake
+
+    def level_dbfs(self, detection: WakeWordDetection) -> float:
+        """Returns the level of a word that was just detected, in dBFS."""
+        begin = detection.end - samples_of_ms(_WORD_MS)
+        energies = [energy for end, energy in self._energies if begin < end <= detection.end]
+        if not any(energies):
+            return SILENCE_DBFS
+        return max(SILENCE_DBFS, 10 * math.log10(sum(energies) / len(energies) / FRAME_SAMPLES / FULL_SCALE**2))
 
     def release(self) -> list[Frame]:
         """Returns the frames that are still held: another listener, or none, takes the next ones."""
@@ -65,6 +81,7 @@ class WakeWordListener:
         Frames that are not heard are to be kept only, as sound before the next speech. `activity`: what goes on in the
         conversation.
         """
+        self._energies.append((frame.end, _energy(frame.pcm)))
         detection = self._detect(frame)
         if detection is not None and self.accept(detection):
             if not self.gate.awake:
@@ -94,6 +111,11 @@ class WakeWordListener:
             self.detector = None
             self.on_failure(error)
             return None
+
+
+def _energy(pcm: Pcm) -> float:
+    sound = pcm.astype(np.float32)
+    return float(sound @ sound)
 
 
 def _quietest_place(frames: Sequence[Frame], estimated: Samples) -> Samples:

@@ -28,11 +28,13 @@ class CloseReason:
         sentence: The reason as shown to the user.
         again: Whether another attempt may succeed.
         retry_after_s: Time after which the server wants the next attempt; 0: it named none.
+        remedy: What the user does if there is no further attempt; "" if the sentence says it.
     """
 
     sentence: str
     again: bool
     retry_after_s: float = 0.0
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,11 @@ WORDS: Mapping[str, CloseReason] = {
     "server_draining": CloseReason("is shutting down; it may come back", again=True),
     "session_resuming": CloseReason("is resuming the conversation on another connection", again=True),
     "session_expired": CloseReason(
-        "ended the conversation: it reached the server's time limit. Start again", again=False
+        "ended the conversation: it reached the server's time limit", again=False, remedy="Start again."
     ),
-    "session_idle": CloseReason("ended the conversation: it received nothing for too long. Start again", again=False),
+    "session_idle": CloseReason(
+        "ended the conversation: it received nothing for too long", again=False, remedy="Start again."
+    ),
     "internal_error": CloseReason(
         "ended the conversation because of an error in the server, whose log has the cause", again=True
     ),
@@ -149,7 +153,8 @@ def closed(
     known = WORDS.get(code) or WORDS.get(farewell.code)
     if known is not None:
         reason = f" ({farewell.message})" if farewell.code == BUSY and farewell.message else ""
-        return CloseReason(f"{address.place} {known.sentence}{reason}.", known.again, farewell.retry_after_s)
+        sentence = f"{address.place} {known.sentence}{reason}."
+        return CloseReason(sentence, known.again, farewell.retry_after_s, known.remedy)
     if frame is not None and frame.code == 1000:
         return CloseReason(f"{address.place} has ended the conversation.", again=False)
     if frame is not None and frame.code in {1008, 1009}:

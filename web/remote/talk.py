@@ -15,12 +15,11 @@ from typing import Any
 from assistant.events import Floor, Problem, ReplyStarted, SessionEvent
 from assistant.pipeline.engines import EngineChoice
 from assistant.pipeline.listening_sounds import SoundOutput
-from assistant.turns.events import ReplyId
 from audio.frame import Frame
 from audio.microphone import Microphone
-from audio.resample import StreamResampler
 from audio.speaker import Speaker
-from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, ms_of_samples
+from audio.units import FRAME_SAMPLES, ms_of_samples
+from audio.wake import WakeWordDetection
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason
 from web.remote.conversation import commands as say
@@ -35,11 +34,13 @@ from web.remote.conversation.effects import (
     SoundEnded,
     SpeechEnded,
     StopPlayback,
+    WakeWordYielded,
 )
 from web.remote.conversation.pending_text import MAX_WAITING
+from web.remote.playout_reports import PlayoutReports
 from web.remote.sound.playback import RemotePlayback
-from web.remote.sound.reply_playback import ReplyPlayback
-from web.remote.sound.sent_audio_map import SentAudioMap
+from web.remote.sound.sent_audio import SentAudio
+from web.remote.sound.waking import Waking
 from web.remote.wire import RemoteWire, ServerLostError
 from web.wire.values.reply_ids import response_id
 
@@ -52,6 +53,7 @@ NOT_YET_SENT = "not sent yet: the server cannot be reached; your text is sent wh
 SENT_AGAIN = "your text may not have arrived: if so, it is sent again when the connection is back"
 TOO_MUCH_TYPED = f"not sent: {MAX_WAITING} texts are already waiting for the server"
 NEVER_SENT = "your last text was not sent: the server could no longer be reached"
+NOT_HEARD = "the wake word was heard, but there is no connection to the server"
 TOO_SHORT = "nothing was sent: press once, speak, and press again when you are done"
 
 
@@ -64,10 +66,12 @@ class RemoteTalk:
         engines: Called with the engines of the server.
         push_to_talk: Whether turns begin and end with a key.
         interrupt_after_ms: Shortest speech that may interrupt a reply, because of echo through the sound card; None:
-            the
-            server's setting.
+            the server's setting.
         sound_output: Plays listening sounds; None: the server sends none.
         tls: See `RemoteWire`.
+        waking: Wakes the conversation by the sound of a word; None: it is always awake.
+        room: Name of the room of this machine; "" for none.
+        keeps_trying: See `RemoteWire`.
     """
 
     address: ServerAddress
@@ -80,30 +84,41 @@ class RemoteTalk:
     interrupt_after_ms: float | None = None
     sound_output: SoundOutput | None = None
     tls: ssl.SSLContext | None = None
+    waking: Waking | None = None
+    room: str = ""
+    keeps_trying: bool = False
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
     model: str = ""
     key_held: bool = False
-    _resampler: StreamResampler = field(default_factory=lambda: StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ))
-    _sent: SentAudioMap = field(default_factory=SentAudioMap)
-    _sending: bool = False
+    _sent: SentAudio = field(init=False)
+    _offers_rooms: bool = False
     _released_s: float | None = None  # when the key was released: the turn's speech ends there
     _held_samples: int = 0
     _reply_requested: bool = False  # a requested response has not begun
     _nothing_to_answer: bool = False  # the turn that it was to answer has no words
     _clear_pending: bool = False  # the server's input buffer must be cleared on the next connection
-    _speech_end_s: float | None = None
-    _speech_ends_s: dict[ReplyId, float] = field(default_factory=dict)  # reply -> end of the speech that it answers
+    _reports: PlayoutReports = field(init=False)
     _greeted: bool = False
     _greeting: bool = False  # a new connection is still sending the history
     _last_shown_reason: str = ""  # the last close reason that was shown
 
     def __post_init__(self) -> None:
-        self.playback = RemotePlayback(
-            self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what))
+        self.wire = RemoteWire(self.address, self.token, self, self.tls, keeps_trying=self.keeps_trying)
+        self._sent = SentAudio(lambda pcm: self.wire.sound(say.append(pcm)))
+        self._reports = PlayoutReports(
+            self.wire.send,
+            self.conversation.replies,
+            self._sent.map,
+            self.microphone.clock.to_loop_s,
+            lambda: self.playback.playing,
         )
-        self.wire = RemoteWire(self.address, self.token, self, self.tls)
+        self.playback = RemotePlayback(
+            self.speaker, self._reports.audible, self._reports.progress, lambda what: self.show(Problem(what))
+        )
+        if self.waking is not None:
+            self.waking.listener.accept = self._on_wake_word
 
     async def run(self) -> None:
         """Runs the conversation until the microphone ends or `leave` is called.
@@ -139,7 +154,7 @@ class RemoteTalk:
     async def _listen(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
-                self.hear(frame)
+                self.take_frame(frame)
         self.leave()
 
     # ---- state: see `Talker` ----
@@ -153,7 +168,9 @@ class RemoteTalk:
             return "speaking" if self.playback.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
         if self.conversation.hearing or self.key_held:
             return "hearing"
-        return "thinking" if self.conversation.reply_pending else "listening"
+        if self.conversation.reply_pending:
+            return "thinking"
+        return "listening" if self.waking is None or self.waking.awake else "asleep"
 
     @property
     def endpoint(self) -> str:
@@ -242,12 +259,26 @@ class RemoteTalk:
 
     # ---- microphone ----
 
+    def take_frame(self, frame: Frame) -> None:
+        """Takes the next frame of the microphone; while the conversation sleeps, only its wake word is heard."""
+        waking = self.waking
+        if waking is None:
+            self.hear(frame)
+            return
+        talk = self.conversation
+        activity = waking.activity(sounding=self.playback.sounding, hearing=talk.hearing, pending=talk.reply_pending)
+        for taken in waking.take(frame, activity):
+            self.hear(taken)
+        if not waking.awake:
+            self._sent.pause()
+
     def hear(self, frame: Frame) -> None:
         """Sends a frame. Inserted silence is not sent, because the server inserts its own."""
         if self._is_sent(frame) and not frame.is_inserted and self.wire.open:
-            self._send(frame)
+            self._held_samples += FRAME_SAMPLES
+            self._sent.send_frame(frame)
         else:
-            self._pause()
+            self._sent.pause()
         if self._released_s is not None and self._captured_s(frame.end) >= self._released_s:
             self._finish_turn()
 
@@ -256,23 +287,24 @@ class RemoteTalk:
             return True
         return self._released_s is not None and self._captured_s(frame.start) < self._released_s
 
-    def _send(self, frame: Frame) -> None:
-        self._held_samples += FRAME_SAMPLES
-        if self.wire.sound(say.append(self._resampler.push_samples(frame.pcm))):
-            self._sent.add_samples(frame.start, FRAME_SAMPLES)
-            self._sending = True
-        else:
-            self._resampler.flush()  # a gap: the audio after it starts anew
-
-    def _pause(self) -> None:
-        """Ends a stretch of audio: sends the samples that the resampler held back."""
-        if self._sending:
-            self._sending = False
-            self.wire.sound(say.append(self._resampler.flush()))
+    def _on_wake_word(self, detection: WakeWordDetection) -> bool:
+        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it."""
+        assert self.waking is not None
+        if self.floor == "speaking":
+            if self.waking.is_spoken_in(detection, self.conversation.replies.text_of(self.playback.playing)):
+                return False
+            self.interrupt()
+        if not self.wire.open:
+            self.waking.on_nothing_heard()
+            self.show(Problem(NOT_HEARD))
+            return False
+        if self._offers_rooms:
+            self.wire.send(say.wake_word_heard(self.waking.listener.level_dbfs(detection), self._sent.map.ms))
+        return True
 
     def _finish_turn(self) -> None:
         self._released_s = None
-        self._pause()
+        self._sent.pause()
         if not self.wire.open:
             self.forget()  # otherwise the next turn would begin with audio from before the disconnect
             self.show(Problem(NOT_CONNECTED))
@@ -316,7 +348,7 @@ class RemoteTalk:
 
     def connection_lost(self, ending: CloseReason) -> None:
         """Handles a lost connection; another attempt follows."""
-        self._sending = False
+        self._sent.connection_lost()
         if self._greeting and self.conversation.typed.unsent:
             self.show(Problem(NOT_YET_SENT))
         self._greeting = False
@@ -332,8 +364,21 @@ class RemoteTalk:
             case SessionOpened():
                 self._begin(effect)
             case SpeechEnded(sent_ms):
-                position = self._sent.captured(sent_ms)
-                self._speech_end_s = None if position is None else self._captured_s(position)
+                self._reports.speech_ended(sent_ms)
+            case Sound() | SoundEnded() | StopPlayback() | Ducking():
+                self._play(effect)
+            case ListeningSoundReceived() | ListeningSoundStopped():
+                self._play_listening_sound(effect)
+            case WakeWordYielded():
+                if self.waking is not None:
+                    self.waking.sleep()
+            case _:
+                if isinstance(effect, ReplyStarted):
+                    self._reports.reply_started(effect.reply_id)
+                self.show(effect)
+
+    def _play(self, effect: Sound | SoundEnded | StopPlayback | Ducking) -> None:
+        match effect:
             case Sound(reply_id, pcm):
                 self.playback.sound(reply_id, pcm)
             case SoundEnded(reply_id):
@@ -342,32 +387,28 @@ class RemoteTalk:
                 self.playback.stop()
             case Ducking(lower):
                 self.playback.loudness(lower=lower)
-            case ListeningSoundReceived(pcm):
-                if self.sound_output is not None:
-                    self.sound_output.chime(pcm)
-            case ListeningSoundStopped():
-                if self.sound_output is not None:
-                    self.sound_output.stop_chime()
-            case _:
-                if isinstance(effect, ReplyStarted):
-                    self._note_speech_end(effect.reply_id)
-                self.show(effect)
+
+    def _play_listening_sound(self, effect: ListeningSoundReceived | ListeningSoundStopped) -> None:
+        if self.sound_output is None:
+            return
+        if isinstance(effect, ListeningSoundReceived):
+            self.sound_output.chime(effect.pcm)
+        else:
+            self.sound_output.stop_chime()
 
     def _begin(self, greeted: SessionOpened) -> None:
-        if greeted.resumed:
-            self._sent.drop_unreceived(greeted.heard_ms)
-        else:
-            self._sent.begin()
+        self._sent.connected(greeted.heard_ms if greeted.resumed else None)
+        if not greeted.resumed:
             self.playback.forget()
-            self._speech_ends_s.clear()
+            self._reports.forget()
             if self._greeted:
                 self.show(Problem(NOT_KEPT))
-        self._greeted, self._last_shown_reason, self._sending = True, "", False
-        self._greeting = True
-        self._resampler.flush()
+        self._greeted, self._last_shown_reason, self._greeting = True, "", True
+        self._offers_rooms = greeted.rooms
         detection = None if self.push_to_talk else greeted.detection
         shows = {"listening_sounds": self.sound_output is not None, "markup": greeted.markup}
-        self.wire.send(say.update_session(detection, self.interrupt_after_ms, **shows))
+        room = self.room if greeted.rooms else ""
+        self.wire.send(say.update_session(detection, self.interrupt_after_ms, room=room, **shows))
         if self._clear_pending and greeted.resumed:
             self.forget()
         self._clear_pending = False
@@ -376,30 +417,3 @@ class RemoteTalk:
             self.wire.send(say.cancel(response_id(unwanted)))
         self.model = next((engine.name for engine in greeted.engines if engine.stage == "llm"), "")
         self.engines(greeted.engines)
-
-    def _note_speech_end(self, reply_id: ReplyId) -> None:
-        """Notes the end of the speech that the reply answers; typed texts have none."""
-        self._speech_ends_s = {} if self._speech_end_s is None else {reply_id: self._speech_end_s}
-        self._speech_end_s = None
-
-    # ---- loudspeaker ----
-
-    def _audible(self, reply_id: ReplyId, played: ReplyPlayback) -> None:
-        speech_end_s, latency_ms = self._speech_ends_s.get(reply_id), None
-        if speech_end_s is not None and played.audible_s is not None:
-            latency_ms = (played.audible_s - speech_end_s) * 1000
-        heard_ms = played.heard_ms(asyncio.get_running_loop().time())
-        self.wire.send(
-            say.playout(
-                response_id(reply_id), heard_ms, finished=False, latency_ms=latency_ms, device_ms=played.device_ms
-            )
-        )
-
-    def _progress(self, reply_id: ReplyId, played: ReplyPlayback) -> None:
-        heard_ms = played.heard_ms(asyncio.get_running_loop().time())
-        self.wire.send(say.playout(response_id(reply_id), heard_ms, finished=played.finished))
-        if played.lost_at is not None and (played.finished or self.playback.playing != reply_id):
-            lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
-            item = self.conversation.replies.unheard(reply_id, lost_ms)  # the history must not contain unheard words
-            if item is not None:
-                self.wire.send(say.truncate(item, lost_ms))

@@ -32,6 +32,9 @@ PONG_S = 10.0
 
 FIRST_WAIT_S = 0.25
 MAX_WAIT_S = 8.0
+MAX_DOUBLINGS = 16
+MAX_REFUSED_WAIT_S = 60.0
+"""Longest wait after a refusal that another attempt alone does not change, such as that of a wrong token."""
 
 MAX_WAITING_SOUND = 200
 """Pieces of 20 ms that may wait, 4 s. More are dropped; the server inserts silence for them."""
@@ -76,6 +79,7 @@ class RemoteWire:
 
     Attributes:
         tls: Context of an encrypted connection; None: certificates are checked as browsers do.
+        keeps_trying: Whether to try again for ever, whatever the reason: nobody is there to start the program again.
         dropped: Pieces of audio that were dropped because they could not be sent in time.
     """
 
@@ -83,6 +87,7 @@ class RemoteWire:
     token: str | None
     listener: WireListener
     tls: ssl.SSLContext | None = None
+    keeps_trying: bool = False
     dropped: int = 0
     _waiting: deque[tuple[str, bool]] = field(default_factory=deque)  # (text, whether it is audio)
     _waiting_sound: int = 0
@@ -99,6 +104,10 @@ class RemoteWire:
     def open(self) -> bool:
         """Whether a session is open."""
         return self._open
+
+    @property
+    def _may_retry(self) -> bool:
+        return self._was_open or self.keeps_trying
 
     def send(self, text: str) -> bool:
         """Queues a text for sending; returns False if there is no connection."""
@@ -137,12 +146,19 @@ class RemoteWire:
                 self._waits = 0
             if ending is None:
                 return
-            if not ending.again:
-                raise ServerLostError(ending.sentence)
+            if not ending.again and not self.keeps_trying:
+                raise ServerLostError(" ".join(filter(None, (ending.sentence, ending.remedy))))
             self.listener.connection_lost(ending)
-            wait_s = min(MAX_WAIT_S, FIRST_WAIT_S * 2**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
+            wait_s = min(
+                MAX_WAIT_S if ending.again else MAX_REFUSED_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._waits, 16)
+            ) * random.uniform(0.75, 1.25)  # noqa: S311
             self._waits += 1
             await self._pause(max(wait_s, ending.retry_after_s * random.uniform(1.0, 1.25)))  # noqa: S311
+
+    def _next_wait_s(self, longest_s: float) -> float:
+        wait_s = min(longest_s, FIRST_WAIT_S * 2.0**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
+        self._waits = min(self._waits + 1, MAX_DOUBLINGS)
+        return wait_s
 
     async def _pause(self, wait_s: float) -> None:
         with suppress(TimeoutError):
@@ -157,7 +173,7 @@ class RemoteWire:
         try:
             socket = await self._connected()
         except (OSError, WebSocketException, ImportError) as error:
-            return why_not(error, self.address, connected_before=self._was_open)
+            return why_not(error, self.address, connected_before=self._may_retry)
         try:
             return await self._use(socket)
         finally:
@@ -199,8 +215,8 @@ class RemoteWire:
         if not ended:  # closed normally, 1000 or 1001
             return closed(_closing(socket), self.address, self._farewell)
         if isinstance(ended[0], ConnectionClosed):
-            return closed(ended[0], self.address, self._farewell, connected_before=self._was_open)
-        return why_not(ended[0], self.address, connected_before=self._was_open)
+            return closed(ended[0], self.address, self._farewell, connected_before=self._may_retry)
+        return why_not(ended[0], self.address, connected_before=self._may_retry)
 
     def _handle_message(self, message: str | bytes) -> None:
         try:

@@ -241,11 +241,11 @@ def shown(opened: Opened) -> str:
     )
 
 
-def chime() -> Pcm:
-    """Returns the ready sound: two soft tones, the second higher. int16 at 24 kHz."""
+def chime(*, falling: bool = False) -> Pcm:
+    """Returns the ready sound: two soft tones, the second higher, or lower if it falls. int16 at 24 kHz."""
     at_s = np.arange(round(_CHIME_S * REPLY_RATE_HZ)) / REPLY_RATE_HZ
     shape = np.sin(math.pi * at_s / _CHIME_S) ** 2
-    tones = [np.sin(2 * math.pi * hertz * at_s) * shape for hertz in _CHIME_HZ]
+    tones = [np.sin(2 * math.pi * hertz * at_s) * shape for hertz in sorted(_CHIME_HZ, reverse=falling)]
     pcm: Pcm = np.rint(np.concatenate(tones) * _CHIME_LEVEL * 32767).astype(np.int16)
     return pcm
 

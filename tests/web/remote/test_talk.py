@@ -24,11 +24,16 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from audio.frame import Frame
 from audio.level import audible_onset
 from audio.sound_id import SoundId
 from audio.speaker import WavSpeaker
-from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, Samples, samples_of_ms
+from audio.wake import WakeWordDetection
+from audio.wake.gate import WakeWordGate
+from audio.wake.listener import WakeWordListener
 from web.remote.address import address_of
+from web.remote.sound.waking import Waking
 from web.remote.talk import TOO_SHORT, RemoteTalk
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]
@@ -65,7 +70,10 @@ class TalkHarness:
 
 @asynccontextmanager
 async def talking(
-    folder: Path, *utterances: Utterance, answers: tuple[str, ...] = ("It is ten o'clock.",)
+    folder: Path,
+    *utterances: Utterance,
+    answers: tuple[str, ...] = ("It is ten o'clock.",),
+    waking: Waking | None = None,
 ) -> AsyncGenerator[tuple[TalkHarness, SessionServer, ScriptedEngineLoader]]:
     """Runs a conversation while the block runs."""
     sound: list[tuple[float, Pcm]] = []
@@ -74,7 +82,8 @@ async def talking(
     engine_loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200"), os.environ, answers=answers)
     async with session_server(engine_loader) as server:
         address = address_of(f"ws://127.0.0.1:{server.port}")
-        talk = RemoteTalk(address, None, ScriptedMicrophone(utterances, 60_000), speaker, events.append)
+        microphone = ScriptedMicrophone(utterances, 60_000)
+        talk = RemoteTalk(address, None, microphone, speaker, events.append, waking=waking)
         async with asyncio.TaskGroup() as tasks:
             conversation = tasks.create_task(talk.run())
             yield TalkHarness(talk, events, sound), server, engine_loader
@@ -167,6 +176,33 @@ async def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -
     said_s = one.talk.microphone.clock.offset_s + 2.2
     assert record.response_latency_ms == pytest.approx((first_s - said_s) * 1000, abs=40)
     assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
+
+
+class WordAt:
+    """Detects a wake word that ends at this time."""
+
+    def __init__(self, end_ms: int) -> None:
+        self._end = samples_of_ms(end_ms)
+
+    def process(self, frame: Frame) -> WakeWordDetection | None:
+        detected = frame.start <= self._end + samples_of_ms(100) < frame.end
+        return WakeWordDetection("okay_nabu", Samples(self._end)) if detected else None
+
+
+async def test_server_hears_only_what_follows_the_wake_word(tmp_path: Path) -> None:
+    said = [
+        Utterance(300, 1200, "not for you"),
+        Utterance(1700, 2300, "okay nabu"),
+        Utterance(2500, 3300, "what time is it"),
+    ]
+    gate = WakeWordGate(samples_of_ms(5000), samples_of_ms(500))
+    waking = Waking(WakeWordListener(WordAt(2300), gate), {"okay_nabu": "okay nabu"})
+    async with talking(tmp_path, *said, waking=waking) as (one, _, _):
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
+        await eventually(lambda: one.talk.floor == "asleep")
+    assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["what time is it"]
+    assert one.events_of(TurnFinished)[0].record.outcome == "answered"
+    assert one.problems == []
 
 
 async def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:

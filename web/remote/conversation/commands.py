@@ -15,6 +15,7 @@ def update_session(
     *,
     listening_sounds: bool = False,
     markup: bool = False,
+    room: str = "",
 ) -> str:
     """Declares this client's extensions and sets turn detection.
 
@@ -23,12 +24,15 @@ def update_session(
         interrupt_after_ms: Shortest speech that may interrupt; None: the server's setting.
         listening_sounds: Whether listening sounds are played.
         markup: Whether code and tables are shown.
+        room: Name of the room of this machine; "" if it has none, or if the server knows no rooms.
     """
     repartee: dict[str, object] = {"duck": True, "playout": True, **({"markup": True} if markup else {})}
     if interrupt_after_ms is not None:
         repartee["interrupt_after_ms"] = round(interrupt_after_ms)
     if listening_sounds:
         repartee["listening_sounds"] = True
+    if room:
+        repartee["room"] = room
     return _text("session.update", session={
         "type": "realtime", "repartee": repartee, "audio": {"input": {"turn_detection": detection}},
     })  # fmt: skip
@@ -90,6 +94,11 @@ def playout(
     told = {name: round(ms, 3) for name, ms in measured.items() if ms is not None}
     played_ms = round(max(0.0, played_ms), 3)
     return _text("repartee.playout", response_id=response, played_ms=played_ms, finished=finished, **told)
+
+
+def wake_word_heard(level_dbfs: float, audio_end_ms: float) -> str:
+    """Reports that this machine heard its wake word, which ended at this position of the sent audio."""
+    return _text("repartee.wake_word.heard", level_dbfs=round(level_dbfs, 1), audio_end_ms=round(audio_end_ms))
 
 
 def _text(kind: str, **fields: object) -> str:

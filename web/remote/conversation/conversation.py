@@ -33,6 +33,7 @@ from web.remote.conversation.effects import (
     SessionOpened,
     SpeechEnded,
     StopPlayback,
+    WakeWordYielded,
 )
 from web.remote.conversation.pending_text import PendingText
 from web.remote.conversation.record import record_of
@@ -148,7 +149,12 @@ class RemoteConversation:
         self._greeting = resumed
         detection = session.get("audio", {}).get("input", {}).get("turn_detection")
         engines = tuple(_chosen(ours["engines"]))
-        yield SessionOpened(resumed, float(ours["heard_ms"]), detection, engines, markup="markup" in ours)
+        offers = {"markup": "markup" in ours, "rooms": "room" in ours}
+        yield SessionOpened(resumed, float(ours["heard_ms"]), detection, engines, **offers)
+
+    def _yielded(self, event: Event) -> Iterator[Effect]:
+        self.hearing = self.awaiting = False
+        yield WakeWordYielded(str(event.get("room", "")))
 
     # ---- the user ----
 
@@ -337,6 +343,7 @@ _READERS: Mapping[str, _Read] = {
     "repartee.unduck": lambda _talk, _event: (Ducking(lower=False),),
     "repartee.listening_sound": lambda _talk, event: (ListeningSoundReceived(pcm_of(event["audio"])),),
     "repartee.listening_sound_stopped": lambda _talk, _event: (ListeningSoundStopped(),),
+    "repartee.wake_word.yielded": RemoteConversation._yielded,
     "repartee.nothing_said": RemoteConversation._nothing_said,
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,

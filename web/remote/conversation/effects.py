@@ -19,6 +19,7 @@ class SessionOpened:
         detection: The server's default turn detection.
         engines: The engines of the server.
         markup: Whether the server can send replies as the language model wrote them.
+        rooms: Whether the server knows rooms, and decides which of several satellites answers.
     """
 
     resumed: bool
@@ -26,6 +27,7 @@ class SessionOpened:
     detection: Detection
     engines: tuple[EngineChoice, ...]
     markup: bool = True
+    rooms: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,14 @@ class ListeningSoundStopped:
     """Stop the listening sound, because the user goes on."""
 
 
+@dataclass(frozen=True, slots=True)
+class WakeWordYielded:
+    """Sleep again, because a satellite in `room` has heard the wake word better."""
+
+    room: str
+
+
 Effect = (
     SessionOpened | SpeechEnded | Sound | SoundEnded | StopPlayback | Ducking | ListeningSoundReceived
-    | ListeningSoundStopped | SessionEvent
+    | ListeningSoundStopped | WakeWordYielded | SessionEvent
 )  # fmt: skip

@@ -85,6 +85,11 @@ class Replies:
         """Returns the reply with this message item."""
         return next((reply.id for reply in self._replies.values() if item and reply.item == item), None)
 
+    def text_of(self, reply_id: ReplyId | None) -> str:
+        """Returns the text of a reply so far; "" if it is not known."""
+        known = None if reply_id is None else self._replies.get(reply_id)
+        return "" if known is None else known.text
+
     def unheard(self, reply_id: ReplyId, from_ms: float) -> str | None:
         """Notes that there was no loudspeaker from this position on.
 
