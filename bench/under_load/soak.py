@@ -35,6 +35,10 @@ METRICS_TIMEOUT_S = 10.0
 CLIPS = 8
 """Number of different clips that are spoken."""
 
+UNSURE_CLIPS = frozenset({"howl_common-voice-en-19946691"})
+"""Left out: tiny.en is so unsure of "although hey ya" that it is taken for noise at some positions in the decoder's
+window (1 % of a soak's turns, always at the same place of a call). A soak counts what changes over time."""
+
 _PROC = Path("/proc")
 
 
@@ -147,7 +151,8 @@ async def tasks_of(client: httpx.AsyncClient, address: str) -> int | None:
 
 async def soak(minutes: float, conversations: int, out: Path, settings: Sequence[str] = ()) -> Soak:
     """Runs the server and the conversations. Raises NotStartedError."""
-    clips = chosen(read_recordings(MANIFEST), "plain", CLIPS)
+    clear = [clip for clip in read_recordings(MANIFEST) if clip.id not in UNSURE_CLIPS]
+    clips = chosen(clear, "plain", CLIPS)
     fixed = [f"server.max_sessions={conversations + 2}", "server.admission=fixed", f"trace.dir={out / 'traces'}"]
     loop = asyncio.get_running_loop()
     async with (
