@@ -162,10 +162,21 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def facts() -> tuple[Fact, ...] | None:
         return effects.known_facts
 
+    def room() -> str:
+        return effects.room
+
     language, effects.home = settings.assistant.language, skills.home
     if model is None:
         alone = SkillsChat(
-            skills, local_now, language, running=running, at_home=at_home, memory=memory, lists=lists, facts=facts
+            skills,
+            local_now,
+            language,
+            running=running,
+            at_home=at_home,
+            memory=memory,
+            lists=lists,
+            facts=facts,
+            room=room,
         )
         effects.effect_of = alone.effect_of
         return alone
@@ -190,6 +201,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             memory=memory,
             lists=lists,
             facts=facts,
+            room=room,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
             prefill=prefill,
         )

@@ -307,6 +307,7 @@ class SkillContext:
         memory: What the conversation remembers of its last turns.
         lists: The items of the user's lists and notes, in order.
         facts: What is remembered of the user, the oldest first; None: this conversation has no memory.
+        room: Name of the room in which the user speaks; "" if it is not known.
     """
 
     now: datetime
@@ -318,6 +319,7 @@ class SkillContext:
     memory: Memory = field(default_factory=Memory)
     lists: tuple[ListItem, ...] = ()
     facts: tuple[Fact, ...] | None = None
+    room: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""

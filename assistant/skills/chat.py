@@ -26,6 +26,10 @@ def _always() -> bool:
     return True
 
 
+def _no_room() -> str:
+    return ""
+
+
 def _no_memory() -> None:
     return None
 
@@ -40,6 +44,7 @@ class SkillInputs(TypedDict, total=False):
         memory: Returns what the conversation remembers of its last turns. Called once per answer.
         lists: Returns the items of the user's lists and notes. Called once per answer.
         facts: Returns what is remembered of the user; None without a memory. Called once per answer.
+        room: Returns the name of the room in which the user speaks. Called once per answer.
     """
 
     running: Callable[[], Running]
@@ -48,6 +53,7 @@ class SkillInputs(TypedDict, total=False):
     memory: Callable[[], Memory]
     lists: Callable[[], tuple[ListItem, ...]]
     facts: Callable[[], tuple[Fact, ...] | None]
+    room: Callable[[], str]
 
 
 class SkillQuery:
@@ -83,6 +89,7 @@ class SkillQuery:
         self._memory = inputs.get("memory", Memory)
         self._lists = inputs.get("lists", tuple)
         self._facts = inputs.get("facts", _no_memory)
+        self._room = inputs.get("room", _no_room)
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
@@ -147,6 +154,7 @@ class SkillQuery:
             self._memory(),
             self._lists(),
             self._facts(),
+            self._room(),
         )
 
 

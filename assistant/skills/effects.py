@@ -62,6 +62,7 @@ class SkillEffects:
         pending: The action in the home that the latest `do` has started; None for none.
         memory: What the conversation remembers of its last turns.
         facts: What is remembered of the user across conversations; None: this conversation has no memory.
+        room: Name of the room in which the user speaks; "" if it is not known. Set by `enter_room`.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
@@ -77,12 +78,17 @@ class SkillEffects:
     pending: PendingAction | None = None
     memory: Memory = field(default_factory=Memory)
     facts: ConversationFacts | None = None
+    room: str = ""
     _actions: HomeActions = field(default_factory=HomeActions)
 
     @property
     def known_facts(self) -> tuple[Fact, ...] | None:
         """The remembered facts, the oldest first; None without a memory, or if the user wants none."""
         return None if self.facts is None or not self.facts.user.enabled else self.facts.user.facts
+
+    def enter_room(self, room: str) -> None:
+        """Notes that the conversation is held in this room; "" for none."""
+        self.room = self.timers.room = room
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
         """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""

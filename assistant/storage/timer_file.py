@@ -18,7 +18,7 @@ from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
 from assistant.support.paths import data_folder
 from audio.private_file import make_private_folder, open_private
 
-VERSION = 2
+VERSION = 3
 """Version of the tables, in the file's `user_version`."""
 
 BUSY_TIMEOUT_S = 2.0
@@ -33,12 +33,13 @@ MAX_ROWS = 200
 _SCHEMA = """
 CREATE TABLE timers (
     key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, local_time TEXT, fold INTEGER NOT NULL,
-    announcement TEXT NOT NULL, claimed_at REAL, weekdays TEXT
+    announcement TEXT NOT NULL, claimed_at REAL, weekdays TEXT, room TEXT NOT NULL DEFAULT ''
 );
 """
-_ADDED_IN_2 = "ALTER TABLE timers ADD COLUMN weekdays TEXT"
+_ADDED_IN = {2: "weekdays TEXT", 3: "room TEXT NOT NULL DEFAULT ''"}
+"""Columns by the version that has added them."""
 _SET_ASIDE = "CREATE TABLE IF NOT EXISTS damaged AS SELECT * FROM timers WHERE false"
-_COLUMNS = ("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement", "weekdays")
+_COLUMNS = ("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement", "weekdays", "room")
 
 _YEARS = range(1970, 2200)
 _LAST_DUE_AT = 230 * 366 * 86400.0  # seconds since 1970; not before the end of `_YEARS`
@@ -234,7 +235,10 @@ def _prepare(database: sqlite3.Connection) -> None:
         database.execute("BEGIN IMMEDIATE")
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version < VERSION:  # no other process was faster
-            database.execute(_ADDED_IN_2 if version else _SCHEMA)
+            if not version:
+                database.execute(_SCHEMA)
+            for column in [column for added, column in _ADDED_IN.items() if 0 < version < added]:
+                database.execute(f"ALTER TABLE timers ADD COLUMN {column}")
             database.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -278,7 +282,7 @@ def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
         case (
             str(key), float() | None as length_s, str() | None as name, float() | None as due_at,
             float() | None as left_s, str() | None as local_time, 0 | 1 as fold, str(announcement),
-            str() | None as weekdays,
+            str() | None as weekdays, str(room),
         ):  # fmt: skip
             if (
                 [due_at, left_s, local_time].count(None) == 2
@@ -287,7 +291,7 @@ def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
                 and (local_time is None or _is_local_time(local_time))
                 and (weekdays is None or (local_time is not None and weekdays in _weekday_texts()))
             ):
-                return StoredTimer(key, length_s, name, due_at, left_s, local_time, fold, announcement, weekdays)
+                return StoredTimer(key, length_s, name, due_at, left_s, local_time, fold, announcement, weekdays, room)
     return None
 
 

@@ -38,6 +38,7 @@ def apply_settings(session: Session, base: TurnSettings, profile: ProfileName, c
         settings = replace(settings, focus=replace(settings.focus, waits_for_words=gate.phrase is not None))
     session.turns.settings = settings
     session.history.instructions = config.instructions
+    session.engines.skill_effects.enter_room(config.extensions.room)
     _truncate(session.history, config)
     session.reply_options = reply_options(config)
     tracing = asdict(config.tracing) if config.tracing is not None else {}

@@ -42,6 +42,7 @@ def session(
     in_use: Callable[[], Mapping[str, str]] = dict,
     sound_output: SoundOutput | None = None,
     in_call: bool = False,
+    room: str = "",
 ) -> Session:
     """Returns a session on these engines, configured by the settings, that writes its turn records to `trace`.
 
@@ -56,6 +57,7 @@ def session(
         in_use: Devices in use, read at the end of every turn, because they may change during the conversation.
         sound_output: Plays listening sounds; None: there are none.
         in_call: Whether the user only hears, as in a telephone call.
+        room: Name of the room in which the user speaks; "" if it is not known.
     """
     settings, talk = loader.settings, loader.settings.talk
     export = loader.export
@@ -99,6 +101,7 @@ def session(
     focus = loader.voice_focus()
     if focus is not None:
         turns = replace(turns, focus=FocusThresholds(waits_for_words=gate.phrase is not None))
+    engines.skill_effects.enter_room(room)
     if isinstance(speaker, RemoteSpeaker):
         engines.skill_effects.is_unheard = lambda: speaker.is_disconnected
     session = Session(

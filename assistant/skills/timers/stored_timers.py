@@ -21,6 +21,7 @@ class StoredTimer:
         fold: 1 for the second occurrence of a local time that occurs twice.
         announcement: Sentence to say when it rings.
         weekdays: Weekdays on which it rings again, as digits 0 to 6 ("01234"); None: it rings once.
+        room: Name of the room in which it was set; "" if that is not known.
     """
 
     key: str
@@ -32,6 +33,7 @@ class StoredTimer:
     fold: int
     announcement: str
     weekdays: str | None = None
+    room: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,23 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
     if isinstance(entry, Timer):
         assert isinstance(effect, SetTimer)
         due_at = None if entry.left_s is not None else now.timestamp() + entry.due_s - now_s
-        return StoredTimer(key, effect.seconds, effect.name, due_at, entry.left_s, None, 0, effect.announcement)
+        return StoredTimer(
+            key, effect.seconds, effect.name, due_at, entry.left_s, None, 0, effect.announcement, room=entry.room
+        )
     assert isinstance(effect, SetAlarm)
     local_time = effect.local_time
     weekdays = "".join(map(str, effect.weekdays)) or None
     return StoredTimer(
-        key, None, effect.about, None, None, local_time.isoformat(), local_time.fold, effect.announcement, weekdays
+        key,
+        None,
+        effect.about,
+        None,
+        None,
+        local_time.isoformat(),
+        local_time.fold,
+        effect.announcement,
+        weekdays,
+        entry.room,
     )
 
 
@@ -91,8 +104,8 @@ def entry_of(number: int, row: StoredTimer, now_s: float, now: datetime) -> Entr
     if row.local_time is not None:
         local_time = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
         weekdays = tuple(int(digit) for digit in row.weekdays or "")
-        return Alarm(number, SetAlarm(local_time, row.announcement, row.name, weekdays=weekdays))
+        return Alarm(number, SetAlarm(local_time, row.announcement, row.name, weekdays=weekdays), row.room)
     effect = SetTimer(row.length_s or 0.0, row.name, row.announcement)
     if row.due_at is None:
-        return Timer(number, effect, now_s, row.left_s)
-    return Timer(number, effect, now_s + row.due_at - now.timestamp())
+        return Timer(number, effect, now_s, row.left_s, row.room)
+    return Timer(number, effect, now_s + row.due_at - now.timestamp(), room=row.room)

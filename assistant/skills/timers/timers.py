@@ -70,12 +70,16 @@ def latest_occurrence(local_time: datetime, weekdays: tuple[int, ...], now: date
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer that is set: `due_s` is valid while it runs, `left_s` while it is paused."""
+    """A timer that is set: `due_s` is valid while it runs, `left_s` while it is paused.
+
+    It was set in `room`; "" if that is not known.
+    """
 
     number: int
     set_to: SetTimer
     due_s: float
     left_s: float | None = None
+    room: str = ""
 
     def left(self, now_s: float) -> float:
         """Returns the remaining seconds, at least 0."""
@@ -109,10 +113,11 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm or a reminder that is set."""
+    """An alarm or a reminder that is set. It was set in `room`; "" if that is not known."""
 
     number: int
     set_to: SetAlarm
+    room: str = ""
 
     def overdue_s(self, _now_s: float, now: datetime) -> float:
         """Returns the seconds since the wall clock has reached the time, for the second time if `fold` is 1.
@@ -164,8 +169,13 @@ class Change:
 
 @dataclass(slots=True)
 class Timers:
-    """The timers, alarms and reminders of one user. Not thread-safe."""
+    """The timers, alarms and reminders of one user. Not thread-safe.
 
+    Attributes:
+        room: The room in which the next one is set.
+    """
+
+    room: str = ""
     _entries: dict[int, Entry] = field(default_factory=dict)
     _last_changes: tuple[Change, ...] = ()
     _ended: deque[int] = field(default_factory=lambda: deque(maxlen=_MAX_ENDED))
@@ -213,11 +223,10 @@ class Timers:
         """
         match effect:
             case SetTimer():
-                return self._set(
-                    Timer(self.next_number(), replace(effect, snoozes=None), now_s + effect.seconds), effect
-                )
+                plain, due_s = replace(effect, snoozes=None), now_s + effect.seconds
+                return self._set(Timer(self.next_number(), plain, due_s, room=self.room), effect)
             case SetAlarm():
-                return self._set(Alarm(self.next_number(), replace(effect, snoozes=None)), effect)
+                return self._set(Alarm(self.next_number(), replace(effect, snoozes=None), self.room), effect)
             case CancelTimers() | CancelAlarms() | CancelAll():
                 return Change(replaced=self.remove(effect.numbers))
             case PauseTimers():
@@ -231,8 +240,8 @@ class Timers:
             case RenameTimers(numbers, name, announcement):
                 return self._replace(timer.renamed(name, announcement) for timer in self._timers(numbers))
             case MoveAlarm():
-                known = isinstance(self._entries.get(effect.number), Alarm)
-                return self._replace([Alarm(effect.number, effect.set_to)] if known else [])
+                alarm = self._entries.get(effect.number)
+                return self._replace([replace(alarm, set_to=effect.set_to)] if isinstance(alarm, Alarm) else [])
             case _:
                 assert_never(effect)
 

@@ -117,8 +117,9 @@ class SharedTimers:
 
     # ---- changes by conversations ----
 
-    def change(self, effect: TimerEffect, now_s: float) -> Change:
-        """Applies an effect; see `Timers.change`."""
+    def change(self, effect: TimerEffect, now_s: float, room: str = "") -> Change:
+        """Applies an effect of a conversation in this room; see `Timers.change`."""
+        self.timers.room = room
         change = self.timers.change(effect, now_s)
         self._note_changes(now_s)
         return change
@@ -388,11 +389,13 @@ class UserTimers:
         shared: The timers of all conversations.
         used_s: Loop time at which the user last spoke in this conversation.
         joined_s: Loop time of its first frame.
+        room: Name of its room; "" for none.
     """
 
     shared: SharedTimers
     used_s: float = 0.0
     joined_s: float = 0.0
+    room: str = ""
     _last_changes: tuple[Change, ...] = ()
     _changed_s: float = 0.0
 
@@ -407,12 +410,12 @@ class UserTimers:
 
     def apply(self, effect: SkillEffect | None, now_s: float) -> None:
         """Applies the timer effects in `effect`, that of a turn, at loop time `now_s`."""
-        self._last_changes = tuple(self.shared.change(effect, now_s) for effect in timer_effects(effect))
+        self._last_changes = tuple(self.shared.change(effect, now_s, self.room) for effect in timer_effects(effect))
         self._changed_s = now_s
 
     def change(self, effect: TimerEffect, now_s: float) -> Change:
         """Applies an effect that belongs to no turn; see `Timers.change`."""
-        return self.shared.change(effect, now_s)
+        return self.shared.change(effect, now_s, self.room)
 
     def undo(self) -> None:
         """Undoes the last `apply` of this conversation. Does not restore what has rung since. Idempotent."""

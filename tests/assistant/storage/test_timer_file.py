@@ -323,7 +323,7 @@ def test_damaged_entry_is_set_aside_and_the_others_work(path: Path, world: World
     first.exchange()
     first.kill()
     with sqlite3.connect(path) as database:
-        database.execute(f"INSERT INTO timers VALUES ({values})")
+        database.execute(f"INSERT INTO timers VALUES ({values}, '')")
     database.close()
     reading = TimerFile(path, world.wall_s)
     assert reading.exchange(Pending()).damaged == 1
@@ -356,6 +356,38 @@ def test_file_of_the_first_version_is_read(path: Path, world: World) -> None:
     assert [one.weekdays for one in desk.timers.running(world.now_s).alarms] == [(), EVERY_DAY]
     world.wait(3600)
     assert desk.hear() == ("x",)
+
+
+def test_file_of_the_second_version_is_read(path: Path, world: World) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as database:
+        database.execute(
+            "CREATE TABLE timers (key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, "
+            "local_time TEXT, fold INTEGER NOT NULL, announcement TEXT NOT NULL, claimed_at REAL, weekdays TEXT)"
+        )
+        database.execute(
+            "INSERT INTO timers VALUES ('a', NULL, NULL, NULL, NULL, '2026-11-20T13:00:00', 0, 'x', NULL, '0123456')"
+        )
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    desk = Program(world, path).converse()
+    assert [one.weekdays for one in desk.timers.running(world.now_s).alarms] == [EVERY_DAY]
+    world.wait(3600)
+    assert desk.hear() == ("x",)
+
+
+def test_room_survives_a_restart(path: Path, world: World) -> None:
+    first = Program(world, path)
+    desk = first.converse()
+    desk.timers.room = "Kitchen"
+    desk.set(timer(600, "pasta"))
+    desk.set(timer(60, "tea"))
+    desk.timers.apply(PauseTimers((2,)), world.now_s + 10)
+    desk.set(daily(13))
+    first.quit()
+    second = Program(world, path)
+    second.exchange()
+    assert [entry.room for entry in second.shared.timers.entries] == ["Kitchen"] * 3
 
 
 def test_entry_is_set_aside_beside_those_of_the_first_version(path: Path) -> None:

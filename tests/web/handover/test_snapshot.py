@@ -55,6 +55,7 @@ FIELDS_OF_VERSION = {
     9: "5e5ff3f405f104e5",
     10: "40f406a9855161f6",
     11: "4cfae5f5c1dea51d",
+    12: "d5bdb3dbf405b7af",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 
@@ -82,7 +83,7 @@ CONFIG = SessionConfig(
     output_format=AudioFormat.ULAW,
     turn_detection=ServerVad(silence_duration_ms=400),
     tools=(Function("close", "Closes it.", "{}", is_trusted=False, mode="wait"),),
-    extensions=Extensions(events=True, wake_phrase="hey you", wake_word="alexa"),
+    extensions=Extensions(events=True, wake_phrase="hey you", wake_word="alexa", room="Kitchen"),
     truncation=Truncation("retention_ratio", 0.3, 900),
     prompt=PromptReference("p", (("a", "b"),), "text"),
     tracing=Tracing("flow", metadata='{"a": 1}'),
@@ -96,7 +97,7 @@ CONFIG = SessionConfig(
     words=False,
 )
 HISTORY = HistorySnapshot(ITEMS, (item(1),), Summary("They spoke.", frozenset({item(0)})), 12)
-TIMER = StoredTimer("", 300.0, "tea", 1_800_000_000.5, None, None, 0, "The tea is ready.")
+TIMER = StoredTimer("", 300.0, "tea", 1_800_000_000.5, None, None, 0, "The tea is ready.", room="Kitchen")
 FULL = Snapshot("sess_1", CONFIG, HISTORY, last_turn=4, timers=(TIMER,), is_guest=True)
 
 

@@ -53,6 +53,29 @@ def harness_with(offer: SessionOffer = OFFER, **parts: object) -> SessionHarness
     return SessionHarness(client=client, **parts)  # type: ignore[arg-type]
 
 
+# ---- room ----
+
+
+async def test_skills_and_timers_know_the_room_of_the_client() -> None:
+    async with harness_with().running() as harness:
+        await harness.update(repartee={"room": "  Living   room "})
+        effects = harness.session.engines.skill_effects
+        assert (effects.room, effects.timers.room) == ("Living room", "Living room")
+        await harness.update(repartee={"duck": True})
+        assert harness.events("session.updated")[1]["session"]["repartee"]["room"] == "Living room"
+        await harness.update(repartee={"room": ""})
+        assert (effects.room, effects.timers.room) == ("", "")
+
+
+@pytest.mark.parametrize("room", ["x" * 81, "a\nb", 7])
+async def test_name_of_a_room_is_one_short_line(room: object) -> None:
+    async with harness_with().running() as harness:
+        await harness.update(repartee={"room": room})
+    (error,) = harness.events("error")
+    assert error["error"]["param"] == "session.repartee.room"
+    assert harness.session.engines.skill_effects.room == ""
+
+
 # ---- idle timeout ----
 
 

@@ -85,7 +85,7 @@ SESSION = {
     "output_modalities": ["audio"],
     "prompt": {"id": "support", "variables": {"company": "us"}},
     "repartee": {
-        "events": True, "interrupt_after_ms": 100, "wake_phrase": "hey you",
+        "events": True, "interrupt_after_ms": 100, "wake_phrase": "hey you", "room": "Kitchen",
         "conversation": {"browser": "b" * 40, "id": "conv_1"},
     },
     "tool_choice": {"type": "mcp", "server_label": "s", "name": "t"},

@@ -383,6 +383,7 @@ def test_session_object_has_all_fields() -> None:
             "interrupt_after_ms": None,
             "wake_phrase": None,
             "wake_word": None,
+            "room": "",
             "wake_window_s": 8.0,
             "wake_words": [],
             "endpoint": None,

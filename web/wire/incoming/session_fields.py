@@ -14,6 +14,7 @@ from web.wire.incoming.commands import ResponseOptions
 from web.wire.incoming.conversation_fields import REASONING, prompt_field, tracing_check, truncation_field
 from web.wire.incoming.keeping_field import keeping
 from web.wire.incoming.mcp_fields import DeclaredTools, add_server, allowed_servers, chosen_tool, is_choice
+from web.wire.incoming.satellite_fields import ROOM, WAKE_PHRASE, wake_word_field
 from web.wire.incoming.transcription_fields import (
     include_field,
     noise_reduction_field,
@@ -21,7 +22,6 @@ from web.wire.incoming.transcription_fields import (
     transcription_field,
 )
 from web.wire.incoming.turn_detection_fields import turn_detection
-from web.wire.incoming.wake_field import WAKE_PHRASE, wake_word_field
 from web.wire.items.response_input import input_of
 from web.wire.values.beta import present
 from web.wire.values.fields import (
@@ -215,11 +215,12 @@ _SENT = (
     *("version", "resume_token", "resumed", "heard_ms", "language", "languages", "engines", "wake_window_s"),
     "wake_words",
 )
-_DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase", "wake_word")
+_DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase", "wake_word", "room")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
     "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),
     "wake_phrase": WAKE_PHRASE,
+    "room": ROOM,
     "conversation": Field(keeping, null=True),
     # Fields that the server sends: a client may send back the session object that it got.
     **{name: Field(dropped_value) for name in _SENT},

@@ -108,6 +108,7 @@ class Extensions:
         markup: Whether it shows Markdown: it gets repartee.markup.
         wake_phrase: Words that address the assistant; other speech is ignored. None: all speech is answered.
         wake_word: Name of a wake word; until its sound is heard, nothing else listens. None: it always listens.
+        room: Name of the room in which the client stands; "" for none.
     """
 
     events: bool = False
@@ -120,6 +121,7 @@ class Extensions:
     markup: bool = False
     wake_phrase: str | None = None
     wake_word: str | None = None
+    room: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Parses the wake phrase and the wake word of a session: what addresses the assistant, as words or as a sound."""
+"""Parses the fields of a satellite: its room, and what addresses the assistant, as words or as a sound."""
 
 import re
 
@@ -6,6 +6,7 @@ from web.wire.values.fields import IDENTIFIER, Field, listed, not_supported, tex
 from web.wire.values.session_config import SessionOffer
 
 MAX_CHARS = 60
+MAX_ROOM_CHARS = 80
 _FORM = re.compile(r"\s*[^\W_][\w'’-]*(\s+[\w'’-]+){0,4}\s*")  # as talk.wake_phrase
 
 
@@ -15,6 +16,16 @@ def _wake_phrase(value: object, path: str) -> str:
         raise wrong_value(path, "is no wake phrase", "one to five words without punctuation")
     return " ".join(phrase.split())
 
+
+def _room(value: object, path: str) -> str:
+    name: str = text(max_chars=MAX_ROOM_CHARS)(value, path)
+    if not name.isprintable():
+        raise wrong_value(path, "has control characters", "a name in one line")
+    return " ".join(name.split())
+
+
+ROOM = Field(_room)
+"""The room in which the client stands; "" for none."""
 
 WAKE_PHRASE = Field(_wake_phrase, null=True)
 """Null: all speech is addressed to the assistant."""
