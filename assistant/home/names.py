@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 from assistant.home import Device, HomeState, Kind
 
@@ -22,8 +23,10 @@ _CLOSE = 0.75
 _NO_DIGIT = re.compile(r"\D*")
 _ENDINGS = ("s", "n", "e", "en", "es", "er", "x")
 _MIN_FUZZY_CHARS = 4
-_JOINERS = frozenset(("and", "und", "et", "y"))
-"""Words that names also write as "&" or "+", or leave out."""
+_JOINERS = frozenset(("and", "und", "et", "y", "plus", "mas", "slash"))
+"""Words that names also write as "&", "+" or "/", or leave out."""
+_SINGLE_ROMAN = re.compile(r"(?<=\w )[IVX]$")
+_ROMAN_VALUES = {"I": "1", "V": "5", "X": "10"}
 _MAX_LONGER = 2
 """Largest difference in length of two like words, in letters."""
 
@@ -82,6 +85,7 @@ class _Named:
     Attributes:
         device: The device.
         words: The words of the name.
+        parts: The same, and each two neighbours as one word: "Wi-Fi" is "wifi".
         joined: The same as one word.
         beside: The words of its area and floor.
         has_kind: Whether the name says what kind the device is.
@@ -89,6 +93,7 @@ class _Named:
 
     device: Device
     words: Words
+    parts: Words
     joined: str
     beside: Words
     has_kind: bool
@@ -115,9 +120,9 @@ class HomeIndex:
         self._named = [
             self._name(device, name, (*places[device.area], *places[device.floor]))
             for device in self.state.devices
-            for name in (device.name, *device.aliases)
+            for name in _written_names(device)
         ]
-        for word in {word for named in self._named for word in (*named.words, *named.beside)}:
+        for word in {word for named in self._named for word in (*named.parts, *named.beside)}:
             self._vocabulary.setdefault(len(word), set()).add(word)
         self._places = {}
         for floor in self.state.floors:
@@ -177,7 +182,7 @@ class HomeIndex:
         if every or not words:
             return None
         if not is_answer and all(word.isdecimal() or len(word) == 1 for word in words):
-            partly = self._by_part(words, meant, allowed)
+            partly = self._best_by_part(words, meant, allowed)
             return Unclear(_names(_devices(partly))) if partly else None  # "the three": the 3D printer?
         named = self._by_part(rest, meant, here) if others else []
         if not named and place is not None:
@@ -192,7 +197,12 @@ class HomeIndex:
     # ---- words ----
 
     def _plain(self, text: str) -> Words:
-        words = tuple(word for word in self.fold(text) if word not in self.words.small)
+        folded_words = self.fold(text)
+        words = tuple(
+            word
+            for word, before in zip(folded_words, ("", *folded_words), strict=False)
+            if word not in self.words.small or (len(word) == 1 and before.isdecimal())  # "lamp 1a"
+        )
         if not self.words.compounds:
             return words
         return tuple(part for word in words for part in self._parts(word))
@@ -220,7 +230,7 @@ class HomeIndex:
 
     def _name(self, device: Device, name: str, beside: Words) -> _Named:
         words = self._plain(name)
-        return _Named(device, words, _joined(words), beside, any(map(self._kind, words)))
+        return _Named(device, words, _parts(words), _joined(words), beside, any(map(self._kind, words)))
 
     def _alike(self, word: str) -> dict[str, float]:
         """Returns the words of names and places that may be `word`, and how alike they are."""
@@ -242,8 +252,14 @@ class HomeIndex:
                         best = (*key, place, words[:index] + words[index + length :])
         return (None, words) if best is None else (best[2], best[3])
 
-    def _by_part(self, words: Words, meant: set[Kind], among: Iterable[_Named]) -> list[_Named]:
+    def _by_part(self, words: Words, meant: set[Kind], among: Sequence[_Named]) -> list[_Named]:
         """Returns the devices whose name, area and kind explain all words: the best of them, several if equal."""
+        for way in (words, *_joined_ways(words)):
+            if matches := self._best_by_part(way, meant, among):
+                return matches
+        return []
+
+    def _best_by_part(self, words: Words, meant: set[Kind], among: Iterable[_Named]) -> list[_Named]:
         alike = {word: self._alike(word) for word in words}
         kinds = {word: self._kind(word) for word in words}
         best, matches = 0.0, []
@@ -263,11 +279,29 @@ class HomeIndex:
         """Returns how well a device's name fits the words; 0 if a word is not explained."""
         score = 0.0
         for word, others in alike.items():
-            own = max((others.get(part, 0.0) for part in named.words), default=0.0)
+            own = max((others.get(part, 0.0) for part in named.parts), default=0.0)
             if not own and kinds[word] != named.device.kind and not any(part in others for part in named.beside):
                 return 0.0
             score += own
         return score and score - 0.01 * len(named.words)  # the name with the fewest other words
+
+
+def _written_names(device: Device) -> tuple[str, ...]:
+    """Returns the names of a device. A single Roman numeral at the end may be a letter, too: "Lamp V"."""
+    names = (device.name, *device.aliases)
+    as_numbers = (_SINGLE_ROMAN.sub(lambda match: _ROMAN_VALUES[match[0]], name) for name in names)
+    return tuple(dict.fromkeys((*names, *as_numbers)))
+
+
+def _parts(words: Words) -> Words:
+    return (*words, *(first + second for first, second in pairwise(words)))
+
+
+def _joined_ways(words: Words) -> Iterable[Words]:
+    """Yields the words with two neighbours as one word: "wi fi router" as "wifi router"."""
+    for index in range(len(words) - 1):
+        if not (words[index] + words[index + 1]).isdecimal():
+            yield (*words[:index], words[index] + words[index + 1], *words[index + 2 :])
 
 
 def _joined(words: Words) -> str:

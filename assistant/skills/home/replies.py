@@ -91,6 +91,10 @@ class HomeSkill:
                 list(sentences.find_all(text))
             self._tables[code] = _Tables(language, sentences, words, WordFolder(language, sentences.wording))
 
+    def for_home(self, home: HomePort) -> "HomeSkill":
+        """Returns the skill for another home. It shares the sentences, which take long to load."""
+        return HomeSkill(home, {code: replace(tables, index=None) for code, tables in self._tables.items()})
+
     def prepare(self, state: HomeState) -> None:
         """Builds the indexes of new names. Called in a thread."""
         for tables in tuple(self._tables.values()):
@@ -197,7 +201,7 @@ class HomeSkill:
 
 def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
-    matches = [(_device_words(match), match) for match in tables.sentences.find_all(text)]
+    matches = [(_device_words(match), match) for match in tables.sentences.find_all(tables.fold.without_signs(text))]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 

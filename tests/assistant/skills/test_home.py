@@ -1,18 +1,17 @@
 """Requests to a home are understood in every language, by the names of the home, however a recognizer writes them."""
 
-import asyncio
 import json
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 
 import pytest
 from support.conversations.loaded_skills import SpokenSkills, with_shared_tables
+from support.services.quiet_home import NOW, QuietHome, ask_home, calls_of
 from support.services.service_server import recording
 from support.texts.sentence_table import Section, sentence_cases
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
-from assistant.home import Device, HomeFault, HomeState, ServiceCall, names_key
+from assistant.home import Device, HomeFault, HomeState, ServiceCall
 from assistant.home.states import home_state
 from assistant.skills.answers import HomeAction, SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import Memory, Remember
@@ -20,7 +19,6 @@ from assistant.skills.home.replies import HomeSkill
 from assistant.skills.languages.language import LANGUAGES, read_skill
 from assistant.skills.skills import Skills
 
-NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
 ALL = HomeSection(allow="lock garage").used_kinds
 
 # entity, name and area in German, French and Spanish; the English home is that of tests/service_recordings
@@ -70,25 +68,6 @@ ATTRIBUTES: dict[str, dict[str, object]] = {
 }
 
 
-@dataclass
-class QuietHome:
-    """A home with known devices that does nothing."""
-
-    state: HomeState | None
-    fault: HomeFault | None = None
-    kinds: frozenset[str] = HomeSection().used_kinds
-    refreshed: int = 0
-
-    def act(self, *_calls: object) -> "asyncio.Task[HomeFault | None]":
-        raise AssertionError("only a committed turn acts")
-
-    def refresh_soon(self) -> None:
-        self.refreshed += 1
-
-    async def aclose(self) -> None:
-        pass
-
-
 def recorded(kinds: frozenset[str] = HomeSection().used_kinds) -> HomeState:
     found = home_state(json.loads(recording("home_states")), json.loads(recording("home_places")), kinds)
     assert found is not None
@@ -124,21 +103,6 @@ def ask(code: str, said: str, **context: object) -> SkillAnswer | None:
         home = QuietHome(home_of(code))
         LOADED[code] = with_shared_tables(SpokenSkills([HomeSkill(home)]), code), home
     return LOADED[code][0].answer(said, SkillContext(NOW, language=code, **context))  # type: ignore[arg-type]
-
-
-def ask_home(home: QuietHome, said: str, code: str = "en") -> SkillAnswer | None:
-    skills = with_shared_tables(SpokenSkills([HomeSkill(home)]), code)
-    return skills.answer(said, SkillContext(NOW, language=code))
-
-
-def calls_of(answer: SkillAnswer | None) -> list[str]:
-    """Returns the calls as "turn_on light.a light.b brightness_pct=30"."""
-    if answer is None or not isinstance(answer.effect, HomeAction):
-        return []
-    return [
-        " ".join([call.service, *call.targets, *(f"{name}={value}" for name, value in call.data)])
-        for call in answer.effect.calls
-    ]
 
 
 @sentence_cases("home")
@@ -246,69 +210,6 @@ def test_names_are_read_again_after_a_change() -> None:
     assert calls_of(skills.answer(said, context)) == ["turn_on light.sofa"]
 
 
-def test_same_names_in_two_areas_are_asked_with_the_area() -> None:
-    devices = [Device(f"light.{area}", "Lamp", "off", "light", area) for area in ("Hall", "Office")]
-    home = QuietHome(HomeState(tuple(devices), ("Hall", "Office"), (), 2))
-    answer = ask_home(home, "turn on the lamp")
-    assert answer is not None
-    assert answer.text == "Which one do you mean: Lamp (Hall) or Lamp (Office)?"
-    assert calls_of(ask_home(home, "turn on the lamp in the office")) == ["turn_on light.Office"]
-
-
-def test_names_with_numbers_and_braces_are_found() -> None:
-    devices = (Device("light.one", "Lamp 1", "off", "light"), Device("light.two", "Lamp 2 {x}", "off", "light"))
-    home = QuietHome(HomeState(devices, (), (), 3))
-    assert calls_of(ask_home(home, "turn on lamp one")) == ["turn_on light.one"]
-    answer = ask_home(home, "turn on lamp two x")
-    assert calls_of(answer) == ["turn_on light.two"]
-    assert answer is not None
-    assert answer.text == "Lamp two {x} on."
-
-
-NAMES: list[tuple[str, str, str]] = [
-    ("en", "A/C", "turn on the AC"),
-    ("en", "A/C", "turn on the air conditioner"),
-    ("en", "Air Conditioner", "turn on the A.C."),
-    ("en", "Light & Fan", "turn on light and fan"),
-    ("en", "Light + Fan", "turn on light and fan"),
-    ("en", "2nd Bedroom Lamp", "turn on the second bedroom lamp"),
-    ("en", "Third Hall Lamp", "turn on the 3rd hall lamp"),
-    ("en", "Mr. Coffee", "turn on mister coffee"),
-    ("en", "TV #2", "turn on TV number two"),
-    ("en", "St. James Lamp", "turn on the saint james lamp"),
-    ("en", "Main St. Lamp", "turn on the main street lamp"),
-    ("en", "Dr. Who Lamp", "turn on the doctor who lamp"),
-    ("en", "Bob's Lamp", "turn on bobs lamp"),
-    ("en", "Lamp II", "turn on lamp two"),
-    ("en", "Night-Light", "turn on the night light"),
-    ("en", "Bookshelves", "turn on the bookshelve"),
-    ("de", "Licht & Lüfter", "schalte Licht und Lüfter ein"),
-    ("de", "Steckdose #2", "schalte Steckdose Nummer zwei ein"),
-    ("de", "Dr. Müllers Lampe", "schalte Doktor Mullers Lampe ein"),
-    ("fr", "Lampe & Ventilo", "allume lampe et ventilo"),
-    ("fr", "Prise n° 2", "allume la prise numéro deux"),
-    ("es", "Lámpara & Ventilador", "enciende lámpara y ventilador"),
-    ("es", "Enchufe #2", "enciende el enchufe número dos"),
-]
-
-
-@pytest.mark.parametrize(("code", "name", "said"), NAMES)
-def test_names_are_found_however_they_are_written(code: str, name: str, said: str) -> None:
-    devices = (Device("switch.it", name, "off", "switch"), Device("light.other", "Xylophone", "off", "light"))
-    assert calls_of(ask_home(QuietHome(HomeState(devices, (), (), 3)), said, code)) == ["turn_on switch.it"]
-
-
-@pytest.mark.parametrize("said", ["turn on the three", "turn on the", "turn on three", "turn on number three"])
-def test_number_alone_switches_nothing(said: str) -> None:
-    devices = (Device("switch.it", "3D Printer", "off", "switch"), Device("light.a", "Lamp", "off", "light"))
-    home = QuietHome(HomeState(devices, (), (), 3))
-    assert calls_of(ask_home(home, said)) == []
-    asked = ask_home(home, "turn on the three")
-    assert asked is not None
-    assert asked.text == "Which one do you mean: 3D Printer?"
-    assert calls_of(ask_home(home, "turn on the printer")) == ["turn_on switch.it"]
-
-
 def test_home_is_among_the_abilities() -> None:
     skills = Skills([HomeSkill(QuietHome(recorded()))])
     skills.load("en")
@@ -361,37 +262,3 @@ def test_one_degree_is_singular(state: str, text: str | None) -> None:
     answer = ask_home(QuietHome(HomeState((shed,), (), (), 5)), "how cold is it in the shed")
     assert answer is not None
     assert answer.text == (text or "Shed has no thermometer.")
-
-
-@pytest.mark.parametrize(
-    ("said", "calls"),
-    [
-        ("turn on the telly", ["turn_on switch.a"]),
-        ("turn on the goggle box", ["turn_on switch.a"]),
-        ("turn on the tv in the den", ["turn_on switch.a"]),
-        ("turn off the den", ["turn_off light.b"]),
-        ("turn off the light in the lounge", ["turn_off light.b"]),
-        ("turn everything off on the lower deck", ["turn_off light.b; turn_off switch.a"]),
-    ],
-)
-def test_alias_of_device_area_or_floor_is_a_name(said: str, calls: list[str]) -> None:
-    devices = (
-        Device("light.b", "Moon", "on", "light", "Living Room", "Ground floor"),
-        Device("switch.a", "TV", "on", "switch", "Living Room", "Ground floor", aliases=("Telly", "Goggle box")),
-        Device("switch.c", "Box", "on", "switch", "Kitchen"),
-    )
-    areas, floors = ("Living Room", "Kitchen"), ("Ground floor",)
-    aliases = {"Living Room": ("Den", "Lounge"), "Ground floor": ("Lower deck",)}
-    home = QuietHome(HomeState(devices, areas, floors, names_key(devices, areas, floors, aliases), aliases))
-    assert "; ".join(calls_of(ask_home(home, said))) == "; ".join(calls)
-
-
-def test_names_key_changes_with_aliases() -> None:
-    device = Device("light.a", "Lamp", "off", "light", "Hall")
-    keys = {
-        names_key((device,), ("Hall",), ()),
-        names_key((replace(device, state="on"),), ("Hall",), ()),
-        names_key((replace(device, aliases=("Sun",)),), ("Hall",), ()),
-        names_key((device,), ("Hall",), (), {"Hall": ("Foyer",)}),
-    }
-    assert len(keys) == 3
