@@ -7,9 +7,10 @@ been captured. Between clips it sends the room noise of the last clip.
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import orjson
 from websockets.asyncio.client import ClientConnection, connect
@@ -44,6 +45,7 @@ class Caller:
         listener: What was heard.
         began_s: When the first sample was captured.
         late_ms: Delay of each block that was sent. Shows whether this machine kept up.
+        is_muted: Whether nothing is sent, as by a satellite that waits for its own wake word.
     """
 
     socket: ClientConnection
@@ -51,6 +53,7 @@ class Caller:
     listener: ReplyListener = field(default_factory=ReplyListener)
     began_s: float = 0.0
     late_ms: list[float] = field(default_factory=list)
+    is_muted: bool = False
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def say(self, recording: Recording, pcm: Pcm | None = None) -> tuple[float, float]:
@@ -70,6 +73,9 @@ class Caller:
         while True:
             due_s = self.captured_s(self.microphone.taken + CHUNK)
             await asyncio.sleep(max(0.0, due_s - loop.time()))
+            if self.is_muted:
+                self.microphone.take(CHUNK)
+                continue
             self.late_ms.append((loop.time() - due_s) * 1000)
             sound = base64.b64encode(self.microphone.take(CHUNK).astype("<i2").tobytes())
             await self.socket.send(b'{"type":"input_audio_buffer.append","audio":"%b"}' % sound, text=True)
@@ -113,18 +119,22 @@ class Caller:
 
 
 @asynccontextmanager
-async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
+async def calling(
+    url: str, room: Pcm, extensions: Mapping[str, object] = MappingProxyType({}), *, is_muted: bool = False
+) -> AsyncGenerator[Caller]:
     """Opens a client with ducking support whose microphone runs while the block runs. Raises CallLostError, OSError.
 
     Args:
         url: URL of the server, as ws://host:port/v1/realtime.
         room: Room noise at the client.
+        extensions: Further fields of `session.repartee`.
+        is_muted: See `Caller`.
     """
     session = {
         "type": "realtime",
         "output_modalities": ["audio"],
         "audio": {"input": {"transcription": {"model": "default"}}},
-        "repartee": {"duck": True},
+        "repartee": {"duck": True, **extensions},
     }
     async with connect(
         url,
@@ -139,7 +149,7 @@ async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
             await socket.send(json.dumps({"type": "session.update", "session": session}))
         except ConnectionClosed as error:
             raise CallLostError(str(error)) from error
-        caller = Caller(socket, MicrophoneSource(room))
+        caller = Caller(socket, MicrophoneSource(room), is_muted=is_muted)
         try:
             async with asyncio.TaskGroup() as hands:
                 tasks = [hands.create_task(caller.speak()), hands.create_task(caller.listen())]

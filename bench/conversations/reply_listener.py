@@ -89,12 +89,16 @@ class ReplyListener:
         events: (time, type) of every event except sound.
         transcripts: (time, words) of the user's turns.
         traces: (time, record) of finished turns.
+        notices: Notices of the server.
+        last_error: Code of the last error; "" for none.
     """
 
     replies: list[HeardReply] = field(default_factory=list)
     events: list[tuple[float, str]] = field(default_factory=list)
     transcripts: list[tuple[float, str]] = field(default_factory=list)
     traces: list[tuple[float, Event]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    last_error: str = ""
 
     def receive(self, now_s: float, event: Event) -> None:
         """Processes an event."""
@@ -115,6 +119,10 @@ class ReplyListener:
                 self.transcripts.append((now_s, event["transcript"]))
             case "repartee.trace":
                 self.traces.append((now_s, event["trace"]))
+            case "repartee.notice":
+                self.notices.append(event["text"])
+            case "error":
+                self.last_error = str(event["error"].get("code"))
             case "input_audio_buffer.speech_started":
                 for reply in self.replies:
                     reply.stop(now_s)

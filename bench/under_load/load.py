@@ -103,7 +103,7 @@ async def measure(plan: LoadPlan) -> list[LoadStep]:
 
 async def _step(plan: LoadPlan, count: int, running_server: Server, log: Path) -> LoadStep:
     busy, began_s = busy_of_machine(), time.monotonic()
-    cpu, before_mb = cpu_of(running_server.pid), _resident_mb(running_server.pid)
+    cpu, before_mb = cpu_of(running_server.pid), resident_mb(running_server.pid)
     most_mb = [] if before_mb is None else [before_mb]
     looking = asyncio.create_task(_look(running_server.pid, most_mb))
     try:
@@ -181,13 +181,13 @@ async def _output(command: Sequence[str], limit_s: float) -> str:
 async def _look(pid: int, seen_mb: list[float]) -> None:
     """Keeps the most memory of the process in `seen_mb` until cancelled."""
     while True:
-        now_mb = _resident_mb(pid)
+        now_mb = resident_mb(pid)
         if now_mb is not None:
             seen_mb[:] = [max(now_mb, *seen_mb)] if seen_mb else [now_mb]
         await asyncio.sleep(LOOK_S)
 
 
-def _resident_mb(pid: int) -> float | None:
+def resident_mb(pid: int) -> float | None:
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

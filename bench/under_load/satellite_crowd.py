@@ -1,0 +1,174 @@
+"""Runs the satellites of `bench.under_load.satellites` in a process of its own.
+
+    python -m bench.under_load.satellite_crowd --url ws://127.0.0.1:8765/v1/realtime --kind own --count 19 --wake 1
+
+It prints a line "connected SECONDS" when all are connected, and for each line that it reads one line of JSON: all
+satellites wake, ask the question and wait for the answer. It ends with its input. A lost connection is opened again.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from audio.units import Pcm, reply_samples_of_ms
+from bench.conversations.caller import Caller, CallLostError, calling
+from bench.conversations.recordings import Recording, chosen, read_recordings, room_of
+
+Kind = Literal["own", "server", "open"]
+"""How a satellite sleeps: by its own wake word detector, sending nothing; by the server's; or not at all."""
+
+WAKE_WORD = "hey_mycroft"
+ANSWERED_WITHIN_S = 30.0
+LEAD_S = 0.5
+"""Room noise that a satellite with its own detector sends from before the question, in seconds."""
+FIRST_WAIT_S, MOST_WAIT_S = 0.5, 20.0
+"""Waits before another attempt to connect, which double each time, in seconds. Half of each is random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """What a satellite was told after it woke. Times in milliseconds from the labelled end of the question.
+
+    Attributes:
+        latency_ms: To the first audible sample of a reply; None: it stayed silent.
+        text: The words of that reply.
+        notice: The last notice that it got; "" for none.
+    """
+
+    latency_ms: float | None
+    text: str = ""
+    notice: str = ""
+
+
+@dataclass(slots=True)
+class Satellite:
+    """One satellite, which outlives its connections.
+
+    Attributes:
+        url: URL of the server.
+        kind: How it sleeps.
+        question: What is asked after it has woken.
+        call: The wake word; empty where the server does not listen for it.
+        caller: The connection; None while there is none.
+        attempts: How often it connected or tried to.
+        refusals: Codes with which the server closed.
+    """
+
+    url: str
+    kind: Kind
+    question: Recording
+    call: Pcm
+    caller: Caller | None = None
+    attempts: int = 0
+    refusals: list[str] = field(default_factory=list)
+    connected: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Stays connected until cancelled."""
+        wait_s = FIRST_WAIT_S
+        extensions: Mapping[str, object] = {"wake_word": WAKE_WORD} if self.kind == "server" else {}
+        while True:
+            self.attempts += 1
+            caller = None
+            with contextlib.suppress(CallLostError, OSError):
+                room = room_of(self.question)
+                async with calling(self.url, room, extensions, is_muted=self.kind == "own") as caller:
+                    if not await caller.until(lambda: self._greeted(caller), asyncio.get_running_loop().time() + 30):
+                        raise CallLostError("the server did not answer")
+                    self.caller, wait_s = caller, FIRST_WAIT_S
+                    self.connected.set()
+                    await asyncio.Event().wait()
+            if self.caller is None and caller is not None:
+                self.refusals.append(caller.listener.last_error)
+            self.caller = None
+            self.connected.clear()
+            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+            wait_s = min(2 * wait_s, MOST_WAIT_S)
+
+    def _greeted(self, caller: Caller) -> bool:
+        return any(kind == "session.updated" for _, kind in caller.listener.events)
+
+    async def wake(self) -> Woken:
+        """Wakes, asks the question and waits for the answer."""
+        await self.connected.wait()
+        caller, loop = self.caller, asyncio.get_running_loop()
+        assert caller is not None
+        before = len(caller.listener.replies)
+        caller.is_muted = False
+        if self.kind == "own":
+            await asyncio.sleep(LEAD_S)
+        if self.call.size:
+            caller.microphone.say(self.call)
+        _, end_s = caller.say(self.question)
+
+        def audible_s() -> float | None:
+            replies = caller.listener.replies[before:]
+            return next((reply.audible_s for reply in replies if reply.audible_s is not None), None)
+
+        try:
+            await caller.until(lambda: audible_s() is not None, end_s + ANSWERED_WITHIN_S)
+            heard_s = audible_s()
+            await caller.until_silent(1.0)
+        except CallLostError:
+            return Woken(None, notice="the connection was lost")
+        caller.is_muted = self.kind == "own"
+        text = " ".join(reply.text for reply in caller.listener.replies[before:])
+        latency_ms = None if heard_s is None else round((heard_s - end_s) * 1000, 1)
+        return Woken(latency_ms, text, next(reversed(caller.listener.notices), ""))
+
+
+async def _run(options: argparse.Namespace, recordings: Sequence[Recording]) -> None:
+    call = np.load(options.call) if options.call is not None else np.zeros(0, np.int16)
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    satellites = [
+        Satellite(options.url, options.kind, recordings[number % len(recordings)], call)
+        for number in range(options.count)
+    ]
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(satellite.run()) for satellite in satellites]
+        while True:
+            for satellite in satellites:
+                await satellite.connected.wait()
+            tries = sum(satellite.attempts for satellite in satellites)
+            refusals = [code for satellite in satellites for code in satellite.refusals]
+            print(json.dumps({"connected_s": loop.time() - began_s, "tries": tries, "refusals": refusals}), flush=True)
+            command = (await reader.readline()).decode().strip()
+            if not command:
+                break
+            began_s = loop.time()
+            if command == "wake":
+                woken = await asyncio.gather(*(satellite.wake() for satellite in satellites))
+                print(json.dumps([asdict(one) for one in woken]), flush=True)
+            elif command == "lose":  # the server is being restarted
+                while any(satellite.connected.is_set() for satellite in satellites):
+                    await asyncio.sleep(0.01)
+        for task in running:
+            task.cancel()
+
+
+def main() -> None:
+    """Runs the satellites."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--kind", choices=get_args(Kind), required=True)
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("--call", type=Path, help="the wake word as an .npy file of int16 at 24 kHz")
+    options = parser.parse_args()
+    asyncio.run(_run(options, chosen(read_recordings(options.manifest), "plain", 11)))
+
+
+if __name__ == "__main__":
+    main()
