@@ -1,8 +1,21 @@
-"""The unit of microphone audio: a 20 ms frame with its position on the sample clock."""
+"""Units of microphone audio with their positions on the sample clock: a 20 ms frame, and a span of silence."""
 
 from dataclasses import dataclass
 
 from audio.units import FRAME_SAMPLES, Pcm, Samples
+
+
+@dataclass(frozen=True, slots=True)
+class SilentSpan:
+    """Silence that the input inserted in one piece, because no audio arrived for long.
+
+    Attributes:
+        start: Stream position of its first sample.
+        end: Position after its last sample, a whole number of frames later.
+    """
+
+    start: Samples
+    end: Samples
 
 
 @dataclass(frozen=True, slots=True)

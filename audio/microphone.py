@@ -1,7 +1,7 @@
 """Cuts the blocks of a sound card, a socket or a file into gapless 20 ms frames."""
 
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from audio.arrivals import Arrivals
 from audio.clock import StreamClock
-from audio.frame import Frame
-from audio.frame_batching import FrameBatcher
+from audio.frame import Frame, SilentSpan
+from audio.frame_batching import MAX_BATCH_S, FrameBatcher
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
 
@@ -89,6 +89,19 @@ class RestingMicrophone(Protocol):
         ...
 
 
+@runtime_checkable
+class SkippingMicrophone(Protocol):
+    """A microphone that need not yield frames while no audio arrives.
+
+    Attributes:
+        skips_silence: Set by the consumer: inserted silence is not looked at, so it may come in spans.
+        on_silence: Called with each span in place of its frames, in order.
+    """
+
+    skips_silence: bool
+    on_silence: Callable[[SilentSpan], None]
+
+
 class MicrophoneLine:
     """Converts raw blocks to frames: mixes down, resamples, cuts into 20 ms, inserts silence.
 
@@ -103,6 +116,7 @@ class MicrophoneLine:
     Attributes:
         clock: Maps positions to the loop time at which they were captured.
         inserted_silence: All inserted silence, including the part that only completes a frame.
+        last_arrival_s: Loop time of the last block, or of the first call of `idle`; None before both.
     """
 
     def __init__(self, rate_hz: int, clock: StreamClock | None = None, arrivals: Arrivals | None = None) -> None:
@@ -130,7 +144,7 @@ class MicrophoneLine:
         self._partial_samples = 0
         self._silence = np.zeros(FRAME_SAMPLES, np.int16)
         self._silence.flags.writeable = False
-        self._last_arrival_s: float | None = None
+        self.last_arrival_s: float | None = None
         self._last_block_s = _FRAME_S
 
     @property
@@ -152,7 +166,7 @@ class MicrophoneLine:
     @property
     def silent_from_s(self) -> float:
         """Loop time before which `idle` inserts nothing if no audio arrives; it need not be called earlier."""
-        return 0.0 if self._last_arrival_s is None else self._last_arrival_s + self._max_gap_s
+        return 0.0 if self.last_arrival_s is None else self.last_arrival_s + self._max_gap_s
 
     @property
     def _max_gap_s(self) -> float:
@@ -171,7 +185,7 @@ class MicrophoneLine:
         return min(max(_FRAME_S, self._last_block_s), _MAX_SILENT_AFTER_S)
 
     def push_block(
-        self, block: npt.NDArray[np.int16], arrival_s: float, *, batches_silence: bool = False
+        self, block: npt.NDArray[np.int16], arrival_s: float, *, batches_silence: bool = False, rests: bool = False
     ) -> list[Frame]:
         """Returns the frames that a block completes.
 
@@ -179,6 +193,7 @@ class MicrophoneLine:
             block: int16, (n,) or (n, channels), any n, at this line's rate. A mono block at 16 kHz is not copied.
             arrival_s: Loop time at which its last sample arrived; never decreases.
             batches_silence: The block may be batched if it is no louder than the room.
+            rests: Any block may be batched.
         """
         if len(block) == 0:
             return []
@@ -186,13 +201,13 @@ class MicrophoneLine:
         block_s = len(pcm) / self._rate_hz
         if not self._in_sound:
             self._begin_sound()
-        max_wait_s = self._batcher.max_wait_s(pcm, block_s) if batches_silence else 0.0
+        max_wait_s = MAX_BATCH_S if rests else self._batcher.max_wait_s(pcm, block_s) if batches_silence else 0.0
         waits = self._held_samples + len(pcm) < max_wait_s * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
         # The resampler may still hold the newest sample back, but it has arrived.
         self.clock.observe(self.newest, arrival_s)
-        self._last_arrival_s = arrival_s
+        self.last_arrival_s = arrival_s
         self._last_block_s = block_s
         return [] if waits else self._cut_frames(self._resample_held())
 
@@ -223,12 +238,12 @@ class MicrophoneLine:
         real time one block behind, so that audio which arrives again finds its place. One call returns at most 1 s;
         the next call continues. Audio held back by the resampler comes first.
         """
-        if self._last_arrival_s is None:
-            self._last_arrival_s = now_s
-        if now_s - self._last_arrival_s < self._max_gap_s:
+        if self.last_arrival_s is None:
+            self.last_arrival_s = now_s
+        if now_s - self.last_arrival_s < self._max_gap_s:
             return []
         if not self.clock.running:
-            self.clock.observe(Samples(0), self._last_arrival_s)  # no audio ever arrived: the line begins here
+            self.clock.observe(Samples(0), self.last_arrival_s)  # no audio ever arrived: the line begins here
         due = self.clock.to_position(now_s - self._silence_lag_s)
         frames = self._finish_sound() if due >= self._next_start + FRAME_SAMPLES else []
         while due >= self._next_start + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
@@ -237,6 +252,25 @@ class MicrophoneLine:
             self._origin, self._in_sound = self._next_start, False
         self.clock.hold(now_s)
         return frames
+
+    def pass_silence(self, now_s: float) -> SilentSpan | None:
+        """Inserts the silence that is due at loop time `now_s` in one piece, as `idle` does in frames.
+
+        Returns None if none is due, or if `idle` has not yet begun to insert silence.
+        """
+        if self._in_sound or self._held or self._partial_samples or self.last_arrival_s is None:
+            return None
+        if not self.clock.running or now_s - self.last_arrival_s < self._max_gap_s:
+            return None
+        due = self.clock.to_position(now_s - self._silence_lag_s)
+        samples = (due - self._next_start) // FRAME_SAMPLES * FRAME_SAMPLES
+        if samples <= 0:
+            return None
+        start = self._next_start
+        self.inserted_silence.add_silence(start, samples)
+        self._next_start = self._origin = Samples(start + samples)
+        self.clock.hold(now_s)
+        return SilentSpan(start, self._next_start)
 
     def fill(self, samples: int) -> list[Frame]:
         """Inserts silence after all received audio, because the source lost as many samples.

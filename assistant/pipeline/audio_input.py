@@ -9,6 +9,8 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.events import InterimWords, Problem
@@ -34,7 +36,7 @@ from assistant.turns.events import (
 from assistant.turns.words.addressee import reason_to_ignore
 from assistant.turns.words.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
 from assistant.turns.words.wake_phrase import WakePhraseGate
-from audio.frame import Frame
+from audio.frame import Frame, SilentSpan
 from audio.stt import UNKNOWN_LANGUAGE, LanguageDetector, SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH, Vad, VadResult
@@ -160,6 +162,14 @@ class AudioInput:
         self._recognizer.feed(frame)
         if self._evidence_collector is not None:
             self._evidence_collector.skip(frame)
+
+    def pass_silence(self, span: SilentSpan) -> None:
+        """Passes over silence between two segments; it is kept as sound before the next speech."""
+        self._skipped, self._position = True, span.end
+        silence = np.zeros(span.end - span.start, np.int16)
+        self._recognizer.pass_silence(span.start, silence)
+        if self._evidence_collector is not None:
+            self._evidence_collector.pass_silence(span.start, silence)
 
     def _detect(self, frame: Frame) -> VadResult:
         if self._skipped:

@@ -135,6 +135,10 @@ class EvidenceCollector:
         """Keeps a frame that is not processed, as sound before the next speech."""
         self._ring.write(frame.start, frame.pcm)
 
+    def pass_silence(self, start: Samples, silence: Pcm) -> None:
+        """Keeps silence that is not processed, as sound before the next speech. No segment is open."""
+        self._ring.write(start, silence)
+
     def start_segment(self, onset: Samples) -> None:
         """Starts a speech segment."""
         self._onset = onset

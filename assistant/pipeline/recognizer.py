@@ -15,7 +15,7 @@ from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, Transcript
 from audio.time_limit import engine_time_limit, time_limit
-from audio.units import Samples, samples_of_ms, samples_of_s
+from audio.units import Pcm, Samples, samples_of_ms, samples_of_s
 
 MIN_CUT = samples_of_ms(100)
 """Least audio, in samples, after the end of a segment for which that is recognized again without it."""
@@ -59,6 +59,11 @@ class RecognizerFeed:
                 self._stream.feed(frame.pcm)
             except Exception as error:  # noqa: BLE001 - see reason_of
                 self._failed(error)
+
+    def pass_silence(self, start: Samples, silence: Pcm) -> None:
+        """Adds silence to the ring buffer. No segment is open."""
+        self._position = Samples(start + len(silence))
+        self._ring.write(start, silence)
 
     def probability_dip(self) -> None:
         """Tells the recognizer that the speech may be over, so that it can start to decode early."""

@@ -20,7 +20,7 @@ from assistant.turns.events import ReplyId
 from assistant.turns.log.event_entries import probability_byte
 from assistant.turns.log.event_log import EventLog
 from audio.clock import StreamClock
-from audio.frame import Frame
+from audio.frame import Frame, SilentSpan
 from audio.stt import Transcript
 from audio.units import FRAME_SAMPLES, Samples, s_of_samples
 from audio.vad import VadResult
@@ -87,6 +87,13 @@ class Recorder:
     def frame_received(self, frame: Frame) -> None:
         """Counts the frames that the microphone inserted. `frame`: as the microphone gave it."""
         self._inserted_frames += frame.is_inserted
+
+    def silence_passed(self, span: SilentSpan) -> None:
+        """Counts inserted silence that comes in one piece."""
+        frames = (span.end - span.start) // FRAME_SAMPLES
+        self._inserted_frames += frames
+        self._position = span.end
+        self._recent_vad.extend(bytes(min(frames, FRAMES_BEFORE)))
 
     def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
         """Records a frame's VAD result."""

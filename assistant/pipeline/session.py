@@ -94,8 +94,8 @@ from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.state.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.words.wake_phrase import WakePhraseGate
-from audio.frame import Frame
-from audio.microphone import Microphone
+from audio.frame import Frame, SilentSpan
+from audio.microphone import Microphone, SkippingMicrophone
 from audio.speaker import Speaker
 from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
@@ -172,6 +172,7 @@ class Session:
     list_display: ListDisplay = field(init=False)
     _ring: RingControl = field(init=False)
     _devices: RestingDevices = field(init=False)
+    _skipping: SkippingMicrophone | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _asleep: bool = False  # turn taking knows that the conversation sleeps
@@ -181,6 +182,8 @@ class Session:
 
     def __post_init__(self, settings: SessionSettings) -> None:
         self._devices = RestingDevices(self.microphone, self.speaker)
+        if isinstance(self.microphone, SkippingMicrophone):
+            self._skipping, self.microphone.on_silence = self.microphone, self._pass_silence
         if self.wake_word is not None:
             self.wake_word.accept = self.on_wake_word
         context = self.context = SessionContext(
@@ -415,6 +418,7 @@ class Session:
         """Processes a frame. While the conversation sleeps, only its wake word is listened for, and timers ring."""
         if self.wake_word is None:
             self._process_frame(frame)
+            self._allow_skipping(inserted=frame.is_inserted)
             return
         for taken, heard in self.wake_word.take(frame, self._activity):
             if heard:
@@ -429,6 +433,30 @@ class Session:
             self.microphone.batches_silence = False  # all sound is
             self._announce_what_is_due()
         self._devices.rest(not self.wake_word.awake and not self.engines.skill_effects.rings_soon)
+        self._allow_skipping(inserted=frame.is_inserted)
+
+    def _allow_skipping(self, *, inserted: bool) -> None:
+        """Lets the microphone skip silence while that changes nothing. `inserted`: no audio arrives."""
+        if self._skipping is not None:
+            self._skipping.skips_silence = (
+                inserted
+                and (self.wake_word is None or not self.wake_word.awake)
+                and self.push_to_talk is None
+                and self.turns.silence_may_be_skipped
+                and not self.engines.skill_effects.rings_soon
+                and self._can_begin_unasked()
+            )
+
+    def _pass_silence(self, span: SilentSpan) -> None:
+        """Passes over silence that the microphone has inserted in one piece. Timers are announced."""
+        self.recorder.silence_passed(span)
+        if self.wake_word is not None:
+            for frame in self.wake_word.release():
+                self._audio_input.skip(frame)
+        self._audio_input.pass_silence(span)
+        self._position = span.end
+        self._announce_what_is_due()
+        self._allow_skipping(inserted=True)
 
     @property
     def _activity(self) -> Activity:

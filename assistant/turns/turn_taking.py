@@ -288,3 +288,9 @@ class TurnTaking:
         if isinstance(state, Replying):
             return state.overlap is None and not state.can_hold_playback
         return isinstance(state, Idle) and not conversation.answer_after_reply
+
+    @property
+    def silence_may_be_skipped(self) -> bool:
+        """Whether silence changes nothing, however long: nobody speaks, and a silent user is not to be prompted."""
+        prompts = self.settings.idle_timeout_ms is not None and self._conversation.reply_heard_at is not None
+        return isinstance(self._conversation.state, Idle) and self.silence_may_wait and not prompts

@@ -19,14 +19,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from audio.units import Pcm, reply_samples_of_ms
+from audio.units import Pcm
 from bench.conversations.caller import Caller, CallLostError, calling
 from bench.conversations.recordings import Recording, chosen, read_recordings, room_of
 
 Kind = Literal["own", "server", "open"]
-"""How a satellite sleeps: by its own wake word detector, sending nothing; by the server's; or not at all."""
+"""Sleep of a satellite: by its own wake word detector, sending nothing; by the server's; or not at all."""
 
 WAKE_WORD = "hey_mycroft"
+GREETED_WITHIN_S = 30.0
 ANSWERED_WITHIN_S = 30.0
 LEAD_S = 0.5
 """Room noise that a satellite with its own detector sends from before the question, in seconds."""
@@ -36,7 +37,7 @@ FIRST_WAIT_S, MOST_WAIT_S = 0.5, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """What a satellite was told after it woke. Times in milliseconds from the labelled end of the question.
+    """Answer to a satellite that woke. Times in milliseconds from the labelled end of the question.
 
     Attributes:
         latency_ms: To the first audible sample of a reply; None: it stayed silent.
@@ -71,6 +72,7 @@ class Satellite:
     attempts: int = 0
     refusals: list[str] = field(default_factory=list)
     connected: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Stays connected until cancelled."""
@@ -82,25 +84,30 @@ class Satellite:
             with contextlib.suppress(CallLostError, OSError):
                 room = room_of(self.question)
                 async with calling(self.url, room, extensions, is_muted=self.kind == "own") as caller:
-                    if not await caller.until(lambda: self._greeted(caller), asyncio.get_running_loop().time() + 30):
-                        raise CallLostError("the server did not answer")
+                    await self._greeting(caller)
                     self.caller, wait_s = caller, FIRST_WAIT_S
                     self.connected.set()
+                    self.lost.clear()
                     await asyncio.Event().wait()
             if self.caller is None and caller is not None:
                 self.refusals.append(caller.listener.last_error)
             self.caller = None
             self.connected.clear()
-            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+            self.lost.set()
+            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(2 * wait_s, MOST_WAIT_S)
 
-    def _greeted(self, caller: Caller) -> bool:
-        return any(kind == "session.updated" for _, kind in caller.listener.events)
+    async def _greeting(self, caller: Caller) -> None:
+        def greeted() -> bool:
+            return any(kind == "session.updated" for _, kind in caller.listener.events)
+
+        if not await caller.until(greeted, asyncio.get_running_loop().time() + GREETED_WITHIN_S):
+            raise CallLostError("the server did not answer")
 
     async def wake(self) -> Woken:
         """Wakes, asks the question and waits for the answer."""
         await self.connected.wait()
-        caller, loop = self.caller, asyncio.get_running_loop()
+        caller = self.caller
         assert caller is not None
         before = len(caller.listener.replies)
         caller.is_muted = False
@@ -152,8 +159,8 @@ async def _run(options: argparse.Namespace, recordings: Sequence[Recording]) -> 
                 woken = await asyncio.gather(*(satellite.wake() for satellite in satellites))
                 print(json.dumps([asdict(one) for one in woken]), flush=True)
             elif command == "lose":  # the server is being restarted
-                while any(satellite.connected.is_set() for satellite in satellites):
-                    await asyncio.sleep(0.01)
+                for satellite in satellites:
+                    await satellite.lost.wait()
         for task in running:
             task.cancel()
 

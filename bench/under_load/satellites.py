@@ -45,7 +45,7 @@ KINDS: tuple[Kind, ...] = ("own", "server", "open")
 PARTS = ("idle", "beside", "rush", "storm")
 COUNT = 20
 CONNECTED_WITHIN_S = 120.0
-SETTLE_S = 4.0
+SETTLE_S = 12.0
 """Time after the last connection that is not measured, in seconds: engines are made, and the heap settles."""
 PAUSE_S = 15.0
 """Time before all wake, in seconds: the server counts none of them as beginning."""
@@ -141,7 +141,8 @@ async def idle(plan: Plan, kinds: Sequence[Kind]) -> str:
                     after = cpu_of(running_server.pid)
                     after_mb = resident_mb(running_server.pid) or 0.0
                     lag_s = sample_of(await scrape(running_server.url), "repartee_load_seconds", 'of="loop_lag_p99"')
-            assert before is not None and after is not None
+            if before is None or after is None:
+                raise NotStartedError("this system has no /proc")
             used = after - before
             each_mb = f"{(after_mb - before_mb) / count:.1f}" if count else NONE
             rows.append(
@@ -170,7 +171,7 @@ async def _latencies(running_server: Server, llm: Model, recordings: Sequence[Re
 
 
 async def beside(plan: Plan, kinds: Sequence[Kind]) -> str:
-    """Returns the latency of one conversation alone and beside idle satellites, as a table. The same clips alternate."""
+    """Returns the latency of one conversation alone and beside idle satellites, as a table."""
     recordings = chosen(read_recordings(MANIFEST), "plain", 6)
     rows = []
     for kind in kinds:
@@ -203,7 +204,13 @@ async def beside(plan: Plan, kinds: Sequence[Kind]) -> str:
             )
         )
         sys.stderr.write(f"{rows[-1]}\n")
-    heads = ("idle beside", "pairs", "alone: p50 / p95 ms", f"beside {COUNT - 1}: p50 / p95 ms", "difference, median ms")
+    heads = (
+        "idle beside",
+        "pairs",
+        "alone: p50 / p95 ms",
+        f"beside {COUNT - 1}: p50 / p95 ms",
+        "difference, median ms",
+    )
     return table(heads, rows)
 
 

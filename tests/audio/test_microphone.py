@@ -463,3 +463,28 @@ def test_batching_changes_only_delivery_times(rate_hz: int, blocks: list[tuple[i
     ]
     for one, other in zip(late, prompt, strict=True):
         np.testing.assert_array_equal(one.pcm, other.pcm)
+
+
+def test_silence_in_one_piece_replaces_its_frames() -> None:
+    pieces, frames = MicrophoneLine(24_000), MicrophoneLine(24_000)
+    for line in (pieces, frames):
+        line.push_block(np.full(480, 8000, np.int16), 0.02)
+        assert line.pass_silence(0.06) is None  # a block may be late
+        line.idle(1.0)
+    for now_s in np.arange(1.0, 60.0, 0.5):
+        while frames.idle(now_s):
+            pass
+        pieces.pass_silence(now_s)
+    assert pieces.pass_silence(59.5) is None  # nothing more is due
+    after = [line.push_block(np.full(480, 8000, np.int16), 59.6)[0] for line in (pieces, frames)]
+    assert after[0].start == after[1].start == pytest.approx(59.5 * 16_000, abs=2 * FRAME_SAMPLES)
+    assert pieces.inserted_silence.before(after[0].end) == frames.inserted_silence.before(after[1].end)
+
+
+def test_line_that_rests_batches_loud_blocks() -> None:
+    line = MicrophoneLine(16_000)
+    rng = np.random.default_rng(1)
+    frames = [
+        len(line.push_block(rng.integers(-9000, 9000, 320).astype(np.int16), n * 0.02, rests=True)) for n in range(16)
+    ]
+    assert frames == [0] * 7 + [8] + [0] * 7 + [8]

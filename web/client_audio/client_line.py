@@ -7,7 +7,7 @@ is complete. Blocks at the pace of real time mean that the audio in between is l
 from dataclasses import dataclass, field
 
 from audio.arrivals import JITTER_S, Arrivals
-from audio.frame import Frame
+from audio.frame import Frame, SilentSpan
 from audio.frame_batching import FrameBatcher
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
@@ -33,6 +33,7 @@ class _Block:
     rate_hz: int
     at_s: float
     batches_silence: bool
+    rests: bool
 
     @property
     def length_s(self) -> float:
@@ -100,7 +101,14 @@ class ClientLine:
         return self._last_s + min(self.arrivals.max_gap_s, self.arrivals.block_s + 0.1)
 
     def push_block(
-        self, pcm: Pcm, rate_hz: int, now_s: float, block_s: float | None = None, *, batches_silence: bool = False
+        self,
+        pcm: Pcm,
+        rate_hz: int,
+        now_s: float,
+        block_s: float | None = None,
+        *,
+        batches_silence: bool = False,
+        rests: bool = False,
     ) -> list[Frame]:
         """Adds a block and returns the frames that it completes.
 
@@ -110,10 +118,11 @@ class ClientLine:
             now_s: Loop time; must not decrease.
             block_s: The length of the client's whole block, if this is a part of it.
             batches_silence: Whether silent frames may be batched; see `Microphone`.
+            rests: Whether all frames may be batched; see `RestingMicrophone`.
         """
         if len(pcm) == 0:
             return []
-        block = _Block(pcm, rate_hz, now_s, batches_silence)
+        block = _Block(pcm, rate_hz, now_s, batches_silence, rests)
         length_s = block.length_s
         early_s = self._loop_s_behind(length_s) - now_s if self.clock.running else 0.0
         self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=batches_silence)
@@ -144,6 +153,17 @@ class ClientLine:
                 s_of_samples(sum(len(frame.pcm) for frame in frames if frame.is_inserted))
             )
         return frames
+
+    def silent_for_s(self, now_s: float) -> float:
+        """Returns for how long no audio has arrived at loop time `now_s`."""
+        return 0.0 if self._line.last_arrival_s is None else now_s - self._line.last_arrival_s
+
+    def pass_silence(self, now_s: float) -> SilentSpan | None:
+        """Returns the silence that is due in one piece, as `idle` does in frames; None: call `idle`."""
+        span = None if self._gap is not None or not self._silent else self._line.pass_silence(now_s)
+        if span is not None:
+            self.arrivals.on_silence_inserted(s_of_samples(span.end - span.start))
+        return span
 
     def settle(self) -> list[Frame]:
         """Completes the last frame, see `MicrophoneLine.settle`."""
@@ -196,7 +216,8 @@ class ClientLine:
 
     def _pushed(self, block: _Block) -> list[Frame]:
         before = _copied(self._line.retune(block.rate_hz))
-        return before + _copied(self._line.push_block(block.pcm, block.at_s, batches_silence=block.batches_silence))
+        frames = self._line.push_block(block.pcm, block.at_s, batches_silence=block.batches_silence, rests=block.rests)
+        return before + _copied(frames)
 
 
 def _copied(frames: list[Frame]) -> list[Frame]:

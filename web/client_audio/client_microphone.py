@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from assistant.events import SessionEvent, SpeechDiscarded, SpeechEnded, SpeechStarted, UserTurnCommitted
 from audio.errors import AudioError
-from audio.frame import Frame
+from audio.frame import Frame, SilentSpan
 from audio.frame_batching import MAX_BATCH_S
 from audio.noise_reduction import MicrophoneKind, NoiseReduction
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
@@ -46,6 +46,12 @@ HELD_CHECK_S = 0.005
 SLICE_S = 0.004
 """Processing time of frames that are ahead, after which the conversation pauses."""
 
+SKIP_AFTER_S = 10.0
+"""Time without audio in seconds after which silence is inserted in spans: by then nothing is looked for in it."""
+
+SPAN_S = 0.5
+"""Interval of these spans in seconds; timers, which are checked with each, are watched from 1 s before they are due."""
+
 SETTLE_TIMEOUT_S = 10.0
 """Time limit for a conversation to process the next of the delivered frames. If it hangs, the client's command
 proceeds; a slow machine only takes longer."""
@@ -55,11 +61,16 @@ class ClientMicrophone:
     """Implements `Microphone`. Blocks are delivered on the event loop; one conversation iterates over the frames.
 
     While no audio arrives (muted, push-to-talk, lost network) the line continues in silence. `ClientLine` tells this
-    from a late block. In the user's turn it waits longer, because silence that nobody sent would end the turn.
+    from a late block. In the user's turn it waits longer, because silence that nobody sent would end the turn. After
+    long silence, as of a satellite that listens for its own wake word, spans replace the frames. Implements
+    `RestingMicrophone` and `SkippingMicrophone`.
 
     Attributes:
         clock: Maps positions to the loop time at which the audio arrived.
         batches_silence: See `Microphone`.
+        skips_silence: See `SkippingMicrophone`.
+        on_silence: See `SkippingMicrophone`.
+        rests: See `rest`.
         tape: Gets each frame, to keep the user's sound; None: it is not kept.
         noise_reduction: The kind of microphone whose noise is removed, from the next frame on; None: nothing is.
         holds_recording: Whether sound that is ahead of real time has to wait: a transcript is pending, and later sound
@@ -74,7 +85,8 @@ class ClientMicrophone:
             rate_hz: Sample rate of the blocks, until `deliver` sets another.
             share: Shares the event loop with the other conversations; None: not shared.
         """
-        self.batches_silence = False
+        self.batches_silence = self.skips_silence = self.rests = False
+        self.on_silence: Callable[[SilentSpan], None] = lambda _span: None
         self._open_turn = 0  # the newest turn that has begun
         self.tape: SpeechTape | None = None
         self.noise_reduction: MicrophoneKind | None = None
@@ -84,7 +96,8 @@ class ClientMicrophone:
         self._line = ClientLine(rate_hz)
         self.clock = self._line.clock
         self._share = share or FairShare()
-        self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
+        # An event is set once everything before it was processed.
+        self._waiting: deque[Frame | SilentSpan | asyncio.Event] = deque()
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -139,11 +152,25 @@ class ClientMicrophone:
                 return
             part = block[start : start + rate_hz]
             block_s = len(block) / rate_hz
+            now_s = loop.time()
+            if self._skips(now_s):
+                self._insert_silence(now_s)  # up to the block
             self._enqueue(
-                self._line.push_block(part, rate_hz, loop.time(), block_s, batches_silence=self.batches_silence)
+                self._line.push_block(
+                    part, rate_hz, now_s, block_s, batches_silence=self.batches_silence, rests=self.rests
+                )
             )
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
+
+    def rest(self, on: bool) -> None:
+        """Implements `RestingMicrophone`."""
+        self.rests = on
+
+    def insert_silence(self) -> None:
+        """Inserts the silence that is due now: the client has done something that a span would report late."""
+        if self._skips(asyncio.get_running_loop().time()):
+            self._changed.set()
 
     async def settle(self) -> None:
         """Waits until the conversation has processed all delivered audio. The last frame is padded.
@@ -189,6 +216,10 @@ class ClientMicrophone:
                     if isinstance(frame, asyncio.Event):
                         frame.set()
                         continue
+                    if isinstance(frame, SilentSpan):
+                        self._processed += 1
+                        self.on_silence(frame)
+                        continue
                     await self._wait_for_transcript(loop)
                     self._processed += 1
                     if len(self._waiting) < WAITING_FRAMES:
@@ -211,7 +242,7 @@ class ClientMicrophone:
                 await self._changed.wait()  # ends: `_check_silence` sets it
                 await self._share.turn()
                 if not self._waiting and not self._ended:
-                    self._enqueue(self._line.idle(loop.time()))
+                    self._insert_silence(loop.time())
         finally:
             self._silence_timer.cancel()
 
@@ -256,8 +287,22 @@ class ClientMicrophone:
         now_s, silent_from_s = loop.time(), self._line.idle_from_s
         if now_s >= silent_from_s:
             self._changed.set()
-        again_s = MAX_BATCH_S if self.batches_silence else FRAME_MS / 1000
+        again_s = MAX_BATCH_S if self.batches_silence or self.rests else FRAME_MS / 1000
+        if self._skips(now_s):
+            again_s = SPAN_S
         self._silence_timer = loop.call_at(max(now_s + again_s, silent_from_s), self._check_silence, loop)
+
+    def _skips(self, now_s: float) -> bool:
+        """Returns whether spans of silence replace frames."""
+        return self.skips_silence and self._line.silent_for_s(now_s) >= SKIP_AFTER_S
+
+    def _insert_silence(self, now_s: float) -> None:
+        span = self._line.pass_silence(now_s) if self._skips(now_s) else None
+        if span is None:
+            self._enqueue(self._line.idle(now_s))
+        else:
+            self._waiting.append(span)
+            self._changed.set()
 
     def _enqueue(self, frames: list[Frame]) -> None:
         self._waiting.extend(frames)

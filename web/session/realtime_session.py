@@ -257,6 +257,7 @@ class RealtimeSession:
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
 
     async def _execute(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
+        self.microphone.insert_silence()
         match command:
             case Append():
                 pass  # handled in `receive` and `feed`

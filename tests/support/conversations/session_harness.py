@@ -143,6 +143,10 @@ class SessionHarness:
             await asyncio.sleep(0.02)
             await self.send("input_audio_buffer.append", audio=audio)
 
+    async def pause(self, ms: int) -> None:
+        """Sends nothing for this long."""
+        await asyncio.sleep(ms / 1000)
+
     async def stream_blocks(self, blocks: Sequence[tuple[float, Pcm]], encode: Callable[[Pcm], bytes]) -> None:
         """Sends blocks of sound, each after this many seconds from now."""
         loop = asyncio.get_running_loop()
