@@ -11,13 +11,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Send
 
-from assistant.models.language_hint import NAMES
-from assistant.text.chunker import Chunker
-from audio.errors import EngineLoadError, TtsError
 from audio.formats.stream_encoder import FileFormat, StreamEncoder
 from audio.tts import Voice
-from audio.tts.speakable import speakable
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
+from web.client_audio.text_synthesis import SynthesisError, TextSynthesis, foreign_script, sentences_of, single
 from web.http_api.bodies import BodyReader
 from web.http_api.engine_names import MODEL_HEADER, OPENAI_SPEECH, VOICE_HEADER, model_named, voice_named
 from web.http_api.errors import ApiError
@@ -27,12 +24,8 @@ from web.wire.values.fields import TEXT, Field, Table, hint, number, one_of, tex
 MAX_INPUT_CHARS = 4096
 """Longest text; the limit of OpenAI's service."""
 
-SPLIT_CHARS = 256
-
 AHEAD_S = 2.0
 """Longest lead of the synthesis over real time at the next sentence, while there is a conversation."""
-LOAD_TIMEOUT_S = 20.0
-"""Time limit for loading a voice again that failed."""
 
 _LENGTH_UNKNOWN = 0xFFFF_FFFF
 _CONTENT_TYPES = {
@@ -71,7 +64,7 @@ class Speech:
         """Answers POST /v1/audio/speech."""
         self.state.check()
         fields = await self.bodies.fields(request, self._fields())
-        sentences = await _sentences(fields["input"])
+        sentences = [sentence async for sentence in sentences_of(single(fields["input"]))]
         if not sentences:
             raise ApiError(400, "invalid_value", "input has no words to speak", "input")
         self._check_script(fields["input"])
@@ -79,13 +72,9 @@ class Speech:
             await unless_client_leaves(request, self.state, self._answer(send, fields, sentences))
 
     def _check_script(self, text: str) -> None:
-        """Raises ApiError if the voice can speak nothing of the text. Of other texts it speaks what it can."""
-        language = self.language()
-        script = speakable(text, language)
-        if script.unspoken and not any(map(str.isalnum, script.text)):
-            name = NAMES.get(language.partition("-")[0], language)
-            what = f"input is in {' and '.join(script.unspoken)}, and the voice speaks {name}"
-            raise ApiError(400, "invalid_value", f"{what}: send text in that language", "input")
+        """Raises ApiError if the voice can speak nothing of the text."""
+        if foreign := foreign_script(text, self.language()):
+            raise ApiError(400, "invalid_value", f"input {foreign}", "input")
 
     def _fields(self) -> Table:
         own = tuple(filter(None, (self.voice().name, self.configured_voice())))
@@ -118,44 +107,19 @@ class Speech:
     async def _sound(self, sentences: list[str], speed: float) -> AsyncGenerator[Pcm]:
         """Yields the sound of the sentences. Raises ApiError if the voice fails, once it was loaded again."""
         loop = asyncio.get_running_loop()
-        began_s, made_s, may_retry = loop.time(), 0.0, True
+        began_s, made_s = loop.time(), 0.0
+        synthesis = TextSynthesis(self.voice, self.normalize_text, speed)
         for sentence in sentences:
             while self.state.in_conversation and made_s > loop.time() - began_s + AHEAD_S:  # noqa: ASYNC110 - a pace
                 await asyncio.sleep(WAIT_STEP_S)
             await self.state.give_way()
-            spoken = self.normalize_text(sentence)
-            while True:
-                begun = False
-                try:
-                    async with aclosing(self.voice().speak(spoken, speed)) as chunks:
-                        async for chunk in chunks:
-                            begun = True
-                            made_s += s_of_reply_samples(chunk.pcm.size)
-                            yield chunk.pcm
-                    break
-                except TtsError as error:
-                    if begun or not may_retry:
-                        raise ApiError(503, "voice_failed", "the voice failed; try again in a moment") from error
-                    may_retry = False
-                    await self._reload()
-
-    async def _reload(self) -> None:
-        try:
-            async with asyncio.timeout(LOAD_TIMEOUT_S):
-                await self.voice().load()
-        except (EngineLoadError, TimeoutError) as error:
-            raise ApiError(
-                503, "voice_failed", "the voice cannot be loaded; the server's operator can run `repartee doctor`"
-            ) from error
-
-
-async def _sentences(written: str) -> list[str]:
-    """Returns what is spoken at once. Takes up to 30 ms, so other tasks of the event loop run in between."""
-    chunker, sentences = Chunker(notes=""), []
-    for start in range(0, len(written), SPLIT_CHARS):
-        sentences += [chunk.text for chunk in chunker.feed(written[start : start + SPLIT_CHARS])]
-        await asyncio.sleep(0)
-    return [*sentences, *(chunk.text for chunk in chunker.finish())]
+            try:
+                async with aclosing(synthesis.sound(sentence)) as sound:
+                    async for pcm in sound:
+                        made_s += s_of_reply_samples(pcm.size)
+                        yield pcm
+            except SynthesisError as error:
+                raise ApiError(503, "voice_failed", str(error)) from error
 
 
 async def _raw(sound: AsyncGenerator[Pcm]) -> AsyncGenerator[bytes]:
