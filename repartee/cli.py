@@ -125,6 +125,10 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     tls_self_signed: Annotated[
         bool, typer.Option("--tls-self-signed", help="Serve https:// with a certificate that the server makes itself.")
     ] = False,
+    wyoming: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Also serve Wyoming, as for Home Assistant: tcp://127.0.0.1:10300."),
+    ] = None,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
@@ -147,6 +151,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
         Option("--port", "server.port", port),
         Option("--tls-cert", "server.tls_cert", tls_cert),
         Option("--tls-key", "server.tls_key", tls_key),
+        Option("--wyoming", "server.wyoming", wyoming),
         Option("--tls-self-signed", "server.tls_self_signed", "true" if tls_self_signed else None),
     ]
     loaded = settings_of(config, overrides, address)

@@ -1,8 +1,10 @@
-"""Builds the HTTP endpoints: those of OpenAI's API and those of the page."""
+"""Builds the HTTP endpoints, those of OpenAI's API and those of the page, and the Wyoming server."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
@@ -28,6 +30,7 @@ from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.limits.session_acceptor import SessionAcceptor
 from web.page_api.conversations import conversation_routes
 from web.page_api.memory import memory_routes
 from web.page_api.model_pulls import ModelPulls, model_routes
@@ -42,6 +45,7 @@ from web.page_api.voices import PageVoices, voice_routes
 from web.webrtc.calls import Calls
 from web.wire.outgoing.session_object import Service
 from web.wire.values.session_config import SessionConfig
+from web.wyoming.address import WyomingSockets
 
 MODELS_PATH = "/v1/models"
 
@@ -71,6 +75,18 @@ def make_calls(parts: ApiParts, state: ServerState, session_acceptor: ASGIApp) -
     """Returns the WebRTC calls of a server. Their `run` must run as long as the server does."""
     session = RealtimeEndpoint(session_acceptor)
     return Calls(session, state, lambda: parts.initial_config(parts.engine_loader.voice.name), parts.service)
+
+
+def serving_wyoming(
+    listening: WyomingSockets, parts: ApiParts | None, session_acceptor: SessionAcceptor, ended: asyncio.Event
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Returns the background task that serves Wyoming clients until `ended`."""
+    from web.wyoming.connection import WyomingParts  # noqa: PLC0415 - on use: most servers need no library for it
+    from web.wyoming.server import WyomingServer  # noqa: PLC0415
+
+    assert parts is not None
+    assert parts.choices is not None, "a server with engines has choices"
+    return WyomingServer(listening, WyomingParts(parts.choices, session_acceptor), ended).run
 
 
 def api_routes(

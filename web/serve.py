@@ -42,7 +42,7 @@ from web.process import descriptors
 from web.process.engine_priority import keep_engines_behind
 from web.process.garbage import freeze_loaded_objects
 from web.process.stall_watchdog import StallWatchdog
-from web.routes import api_routes, make_calls
+from web.routes import api_routes, make_calls, serving_wyoming
 from web.services import ServicesFactory, create_services
 from web.sockets.acceptor import Acceptor
 from web.sockets.http_timeouts import TimedHttpProtocol, close_oldest_idle
@@ -50,6 +50,7 @@ from web.sockets.listening_sockets import BACKLOG, listen
 from web.sockets.tls import ServerTls, server_tls
 from web.sockets.websocket_backpressure import BackpressureProtocol
 from web.startup_banner import StartupBanner
+from web.wyoming.address import listen_wyoming
 
 _log = logging.getLogger(__name__)
 
@@ -106,6 +107,7 @@ async def serve(
         for listener in sockets:
             closing.enter_context(listener)
         port = sockets[0].getsockname()[1]
+        wyoming = closing.enter_context(listen_wyoming(section.wyoming)) if section.wyoming else None
         access_control = AccessControl(
             section.host,
             port,
@@ -166,6 +168,7 @@ async def serve(
                 partial(keep_engines_behind, loading_ended, lambda: limits.current),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
+                *(() if wyoming is None else (serving_wyoming(wyoming, parts, session_acceptor, state.ended),)),
             ),
             tls_health=None if tls is None else tls.health,
             handover_health=None if services.handovers is None else services.handovers.health,
@@ -187,7 +190,7 @@ async def serve(
         )
         server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s, tls=tls)
         logging.config.dictConfig(dict(LOGGING))
-        banner.listening(section.host, port, token=token is not None, insecure=insecure, tls=tls)
+        banner.listening(section.host, port, token=token is not None, insecure=insecure, tls=tls, wyoming=wyoming)
         traces = trace_finding(loaded.settings.trace.dir)
         if traces.level == "warn":
             _log.warning("%s; %s", traces.text, traces.remedy)

@@ -11,6 +11,7 @@ from assistant.tls.subjects import lan_addresses
 from web.access.access_control import is_loopback, is_unspecified
 from web.observation.health import EngineHealth
 from web.sockets.tls import ServerTls
+from web.wyoming.address import WyomingSockets
 
 QUIET = 2
 """Light modules around the code; readers need some."""
@@ -26,13 +27,24 @@ class StartupBanner:
         self._console = console
         self._engine_pool = engine_pool
 
-    def listening(self, host: str, port: int, *, token: bool, insecure: bool, tls: ServerTls | None = None) -> None:
+    def listening(
+        self,
+        host: str,
+        port: int,
+        *,
+        token: bool,
+        insecure: bool,
+        tls: ServerTls | None = None,
+        wyoming: WyomingSockets | None = None,
+    ) -> None:
         """Prints the addresses, when the server listens and the engines are still loading."""
         shown = "localhost" if is_unspecified(host) else f"[{host}]" if ":" in host else host
         self._say(Text.assemble(("Repartee", "bold"), "  Ctrl-C stops it\n"))
         secure = "" if tls is None else "s"
         self._row("page", Text(f"http{secure}://{shown}:{port}", style="bold"))
         self._row("clients", Text(f"ws{secure}://{shown}:{port}/v1/realtime  (OpenAI Realtime protocol)"))
+        if wyoming is not None:
+            self._row("wyoming", Text(f"{wyoming.uri}  {wyoming.who}", "yellow" if wyoming.is_open else ""))
         if token:
             self._row("token", Text("REPARTEE_TOKEN: clients send it as their API key; the page asks for it"))
         elif insecure and not is_loopback(host):

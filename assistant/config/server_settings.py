@@ -64,6 +64,15 @@ class ServerSection(ConfigSection):
         ),
     ] = "127.0.0.1"
     port: Annotated[int, KeyInfo("Port the server listens on; 0: any free port.", low=1, high=65535, zero=True)] = 8765
+    wyoming: Annotated[
+        str,
+        KeyInfo(
+            "Address of a Wyoming server for Home Assistant and other voice services; empty: none. The protocol has no "
+            "token: whoever reaches the address may use it.",
+            pattern=r"((tcp|unix)://\S+)?",
+            form="an address as in tcp://127.0.0.1:10300, tcp://0.0.0.0:10300 or unix:///run/repartee.sock, or empty",
+        ),
+    ] = ""
     allowed_hosts: Annotated[
         str,
         KeyInfo(

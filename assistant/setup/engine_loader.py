@@ -220,6 +220,17 @@ class EngineLoader:
         """Returns written text as it is spoken."""
         return _spoken_form(pronunciations(self.settings), self.settings.assistant.language, text)
 
+    async def live_recognizer(self) -> Recognizer:
+        """Returns a recognizer for speech outside of a conversation that somebody waits for. The caller closes it.
+
+        Raises EngineLoadError.
+        """
+        return following(await self._make_recognizer(), self.settings)
+
+    def detector(self) -> Vad:
+        """Returns a voice activity detector for speech outside of a conversation."""
+        return self._make_vads()[0]
+
     async def background_recognizer(self) -> Recognizer:
         """Returns a recognizer that gives way to those of conversations. The caller closes it. Raises EngineLoadError.
 

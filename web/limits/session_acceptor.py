@@ -7,8 +7,8 @@ import asyncio
 import logging
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 
 from starlette.types import Receive, Scope, Send
@@ -174,6 +174,7 @@ class SessionAcceptor:
         self._slot_freed = asyncio.Event()
         self._at_drain: list[Callable[[], None]] = []
         self._waiting = 0
+        self._visits = 0
         self._warned_of_descriptors = False
         self._logged_busy_s: float | None = None
 
@@ -196,8 +197,32 @@ class SessionAcceptor:
 
     @property
     def turn_in_progress(self) -> bool:
-        """Whether any session has a turn in progress."""
-        return any(lifetime.busy for lifetime in self._lifetimes)
+        """Whether any session has a turn in progress, or a visit takes place."""
+        return self._visits > 0 or any(lifetime.busy for lifetime in self._lifetimes)
+
+    @asynccontextmanager
+    async def visit(self) -> AsyncGenerator[None]:
+        """Takes the slot of a session for work on another protocol, within the same limits.
+
+        A server that shuts down waits for it as for a turn. Raises SessionRefusedError.
+        """
+        close_notice = await self._admit("")
+        if close_notice is not None:
+            self._refused(close_notice)
+            raise SessionRefusedError(close_notice)
+        now_s = asyncio.get_running_loop().time
+        began_s = now_s()
+        self._visits += 1
+        try:
+            yield
+        finally:
+            self._visits -= 1
+            self._leave(now_s() - began_s)
+
+    def _refused(self, close_notice: CloseNotice) -> None:
+        if close_notice.code == BUSY:
+            self._log_busy(close_notice)
+        self._metrics.session_refused(close_notice.code)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
@@ -226,9 +251,7 @@ class SessionAcceptor:
                 self._leave(0.0)
             resuming, close_notice = True, self._try_admit(resuming=True)
         if close_notice is not None:
-            if close_notice.code == BUSY:
-                self._log_busy(close_notice)
-            self._metrics.session_refused(close_notice.code)
+            self._refused(close_notice)
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
                 await _send_close_notice(websocket, close_notice)
@@ -315,7 +338,7 @@ class SessionAcceptor:
             busy = {lifetime for lifetime in self._lifetimes if lifetime.busy}
             for lifetime in self._lifetimes - busy:
                 lifetime.end(DRAINING)
-            if not busy:
+            if not busy and not self._visits:
                 return
             await asyncio.sleep(DRAIN_STEP_S)
 

@@ -188,6 +188,21 @@ class EngineChoices:
         finally:
             self._voices[key].users -= 1
 
+    async def recognizer(self, language: str) -> Recognizer:
+        """Returns a recognizer for speech outside of a conversation; the caller closes it. Raises EngineLoadError.
+
+        `language`: one of `options`; "": the server's own language, or those that it follows.
+        """
+        base = self.loader.settings
+        is_own = base_of(language) == base_of(base.assistant.language)
+        if not language or (is_own and not base.assistant.languages):
+            return await self.loader.live_recognizer()
+        try:
+            async with asyncio.timeout(LOAD_TIMEOUT_S), self._loading:
+                return await self._recognizer_in(base_of(language), settings_in(base, language))
+        except TimeoutError as error:
+            raise EngineLoadError(f"it did not load within {LOAD_TIMEOUT_S:g} s; try again in a moment.") from error
+
     async def aclose(self) -> None:
         """Closes what was loaded."""
         for shared in self._voices.values():

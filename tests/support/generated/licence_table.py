@@ -96,6 +96,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "uvicorn": "the server",
         "webrtcvad-wheels": "the second voice detector",
         "websockets": "the socket to browsers",
+        "wyoming": "events of Home Assistant's voice services",
     }
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
-from support.conversations.simulation import ScriptedVoice
+from support.conversations.simulation import LoudnessVad, ScriptedVoice
 from support.engines.scripted_engines import SCRIPTED, Answer, SequenceModel, SequenceRecognizer, engines_of
 from support.programs.complete_lines import complete_lines
 from support.servers.web_server import InProcessServer
@@ -39,9 +39,10 @@ from web.limits.session_acceptor import SessionAcceptor
 from web.limits.session_limits import SessionLimits
 from web.observation.metrics import Metrics
 from web.page_api.setup import SetupParts
-from web.routes import ApiParts, api_routes, make_calls
+from web.routes import ApiParts, api_routes, make_calls, serving_wyoming
 from web.serve import Server, uvicorn_config
 from web.sockets.listening_sockets import listen
+from web.wyoming.address import WyomingSockets
 
 Event = dict[str, Any]
 
@@ -126,6 +127,13 @@ class ScriptedEngineLoader(EngineLoader):
     async def background_recognizer(self) -> SequenceRecognizer:
         return SequenceRecognizer(self.transcripts)
 
+    async def live_recognizer(self) -> SequenceRecognizer:
+        self.recognizers.append(SequenceRecognizer(self.transcripts))
+        return self.recognizers[-1]
+
+    def detector(self) -> LoudnessVad:
+        return LoudnessVad()
+
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         pass
 
@@ -140,6 +148,7 @@ class SessionServer:
     limits: SessionLimits
     connections: Connections
     server: Server
+    wyoming: WyomingSockets | None = None
 
     @property
     def openai(self) -> str:
@@ -170,6 +179,7 @@ async def session_server(
     allowed_origins: Sequence[str] = (),
     conversations: ConversationFile | None = None,
     make_handovers: Callable[[Metrics], Handovers | None] = lambda _metrics: None,
+    wyoming: WyomingSockets | None = None,
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
@@ -209,7 +219,12 @@ async def session_server(
         acceptor,
         metrics,
         loaded=engines_loaded,
-        background_tasks=(connections.losses.run, calls.run, *(() if handovers is None else (handovers.run,))),
+        background_tasks=(
+            connections.losses.run,
+            calls.run,
+            *(() if handovers is None else (handovers.run,)),
+            *(() if wyoming is None else (serving_wyoming(wyoming, parts, acceptor, state.ended),)),
+        ),
         handover_health=None if handovers is None else handovers.health,
         traces=connections.traces,
         api_routes=api_routes(
@@ -230,7 +245,7 @@ async def session_server(
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await loaded
-            yield SessionServer(port, engine_loader.settings, metrics, limits, connections, server)
+            yield SessionServer(port, engine_loader.settings, metrics, limits, connections, server, wyoming)
         finally:
             server.should_exit = True
             await serving

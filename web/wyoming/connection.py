@@ -1,0 +1,317 @@
+"""One client of the Wyoming server: reads its events and runs its requests, one after another.
+
+    request                          sound or text after it              answer
+    describe                                                             info
+    ping                                                                 pong
+    transcribe                       audio-start, -chunk …, -stop        transcript-start, -chunk …, transcript, -stop
+    synthesize                                                           audio-start, -chunk …, -stop
+    synthesize-start                 synthesize-chunk …, -stop           the same, then synthesize-stopped
+
+Other events are ignored, as the protocol demands.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from wyoming.asr import Transcribe
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.event import Event
+from wyoming.info import Describe
+from wyoming.ping import Ping, Pong
+from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop
+
+from assistant.setup.conversation.chosen_engines import EngineChoices
+from audio.units import Pcm
+from web.limits.session_acceptor import SessionAcceptor
+from web.limits.session_limits import LOADING, SessionRefusedError
+from web.wyoming.description import describe
+from web.wyoming.events import ClientGoneError, EventWriter, FramingError, WyomingError, read_event
+from web.wyoming.sound_input import SoundInput
+from web.wyoming.synthesis import TextStream, VoiceWish, synthesize
+from web.wyoming.transcription import Transcription, TranscriptionWish
+
+IDLE_TIMEOUT_S = 600.0
+"""A client that sends nothing for this long, and waits for nothing, is disconnected."""
+SOUND_TIMEOUT_S = 30.0
+"""Time limit for the next event of a client that sends sound or text of a request: it keeps a slot."""
+LOADING_TIMEOUT_S = 30.0
+"""Longest wait for the engines. Clients that start with the server would otherwise give up."""
+LOADING_STEP_S = 0.1
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class SoundRequest(Protocol):
+    """A request that takes sound."""
+
+    async def take(self, pcm: Pcm) -> None:
+        """Takes the next sound. Raises WyomingError."""
+        ...
+
+    async def finish(self) -> None:
+        """Answers: the sound is complete. Raises WyomingError, ClientGoneError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Drops the request. Idempotent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WyomingParts:
+    """The parts of the server that requests need.
+
+    Attributes:
+        choices: The engines.
+        acceptor: Limits the requests that are worked on at a time.
+    """
+
+    choices: EngineChoices
+    acceptor: SessionAcceptor
+
+
+@dataclass(slots=True)
+class WyomingConnection:
+    """The connection of one client."""
+
+    parts: WyomingParts
+    reader: asyncio.StreamReader
+    writer: EventWriter
+    _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
+    _input: SoundInput = field(default_factory=SoundInput)
+    _sound: SoundRequest | None = None  # takes the sound that arrives
+    _slot: AsyncExitStack = field(default_factory=AsyncExitStack)  # of the request that takes sound
+    _text: TextStream | None = None  # takes the text that arrives
+    _work: asyncio.Task[None] | None = None  # a request whose answer is being sent
+    _handlers: dict[str, Callable[[Event], Awaitable[None]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._handlers = {
+            Describe().event().type: self._describe,
+            Ping().event().type: self._ping,
+            Transcribe().event().type: self._transcribe,
+            AudioStart(0, 0, 0).event().type: self._audio_start,
+            AudioChunk(0, 0, 0, b"").event().type: self._audio_chunk,
+            AudioStop().event().type: self._audio_stop,
+            Synthesize("").event().type: self._synthesize,
+            SynthesizeStart().event().type: self._synthesize_start,
+            SynthesizeChunk("").event().type: self._synthesize_chunk,
+            SynthesizeStop().event().type: self._synthesize_stop,
+        }
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is in progress."""
+        return self._sound is None and self._text is None and self._work is None
+
+    async def run(self) -> None:
+        """Serves the client until it disconnects, or breaks the protocol."""
+        try:
+            async with self._tasks:
+                try:
+                    await self._serve()
+                finally:
+                    await self._drop_sound()
+                    if self._work is not None:
+                        self._work.cancel()
+        except* ClientGoneError:
+            pass
+
+    async def _serve(self) -> None:
+        try:
+            while (event := await self._next_event()) is not None:
+                handle = self._handlers.get(event.type)
+                if handle is None:
+                    continue
+                try:
+                    await handle(event)
+                except WyomingError as error:
+                    await self._drop_sound()
+                    self._drop_text()
+                    await self.writer.send(error)
+            if self._text is None and self._work is not None:  # a client may stop sending and still read
+                await self._work
+        except FramingError as error:
+            await self.writer.send(error)
+
+    async def _next_event(self) -> Event | None:
+        """Returns the next event; None when there is none in time or any more. Raises FramingError."""
+        while True:
+            is_sending = self._sound is not None or self._text is not None
+            limit_s = SOUND_TIMEOUT_S if is_sending else IDLE_TIMEOUT_S
+            try:
+                async with asyncio.timeout(limit_s):
+                    return await read_event(self.reader)
+            except TimeoutError:
+                if is_sending:
+                    raise FramingError(f"the request was not completed: nothing came for {limit_s:g} s") from None
+                if self._work is None:
+                    return None
+                await self._work
+
+    # ---- requests without sound ----
+
+    async def _describe(self, _event: Event) -> None:
+        await self._wait_until_ready()
+        await self.writer.send(await describe(self.parts.choices))
+
+    async def _ping(self, event: Event) -> None:
+        text = Ping.from_event(event).text
+        await self.writer.send(Pong(text if isinstance(text, str) else None))
+
+    async def _wait_until_ready(self) -> None:
+        """Waits while the engines are loading, up to a limit. Raises WyomingError."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + LOADING_TIMEOUT_S
+        while (notice := self.parts.acceptor.refusing()) is LOADING:
+            if loop.time() > until_s:
+                raise WyomingError(notice.code, notice.message)
+            await asyncio.sleep(LOADING_STEP_S)
+
+    async def _admit(self, slot: AsyncExitStack) -> None:
+        """Takes a slot. Raises WyomingError."""
+        try:
+            await slot.enter_async_context(self.parts.acceptor.visit())
+        except SessionRefusedError as error:
+            raise WyomingError(error.close_notice.code, error.close_notice.message) from error
+
+    async def _begin_work(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Answers a request while further events are read, after the request before is answered."""
+        if self._work is not None:
+            await self._work
+        self._work = self._tasks.create_task(self._answer(work), name="request")
+
+    async def _answer(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        failure: WyomingError | None = None
+        try:
+            await work()
+        except WyomingError as error:
+            failure = error
+        except ClientGoneError:
+            return
+        except Exception as error:  # noqa: BLE001 - one request must not end the others
+            _log.error("a Wyoming request failed", exc_info=error)
+            failure = WyomingError("internal_error", "the request failed; see the server's log")
+        finally:
+            self._work = None
+        if failure is not None:
+            with suppress(ClientGoneError):
+                await self.writer.send(failure)
+
+    # ---- speech to text ----
+
+    async def _transcribe(self, event: Event) -> None:
+        await self._drop_sound()
+        await self._wait_until_ready()
+        wish = TranscriptionWish.of(self.parts.choices, _parsed(Transcribe.from_event, event))
+        if self._work is not None:
+            await self._work
+        await self._admit(self._slot)
+        self._input = SoundInput()
+        self._sound = await Transcription.begin(self.parts.choices, wish, self.writer, self._tasks)
+
+    async def _audio_start(self, event: Event) -> None:
+        if self._sound is not None:
+            self._input.begin(event)
+
+    async def _audio_chunk(self, event: Event) -> None:
+        if self._sound is not None:
+            for pcm in self._input.chunk(event):
+                await self._sound.take(pcm)
+
+    async def _audio_stop(self, _event: Event) -> None:
+        sound, slot = self._sound, self._slot
+        if sound is None:
+            return
+        self._sound, self._slot = None, AsyncExitStack()
+        rest = self._input.end()
+
+        async def finish() -> None:
+            try:
+                await sound.take(rest)
+                await sound.finish()
+            finally:
+                await sound.aclose()
+                await slot.aclose()
+
+        await self._begin_work(finish)
+
+    async def _drop_sound(self) -> None:
+        """Drops a request whose sound is not complete."""
+        sound, self._sound = self._sound, None
+        if sound is not None:
+            await sound.aclose()
+        await self._slot.aclose()
+
+    # ---- text to speech ----
+
+    async def _synthesize(self, event: Event) -> None:
+        if self._text is not None:
+            return  # the whole of a text that is being streamed, for servers that cannot stream
+        request = _parsed(Synthesize.from_event, event)
+        text = TextStream()
+        await text.add_text(_text_of(request.text))
+        await text.end()
+        await self._speak(text, request, streamed=False)
+
+    async def _synthesize_start(self, event: Event) -> None:
+        request = _parsed(SynthesizeStart.from_event, event)
+        await self._end_text()
+        text = TextStream()
+        await self._speak(text, request, streamed=True)
+        self._text = text
+
+    async def _synthesize_chunk(self, event: Event) -> None:
+        if self._text is not None:
+            await self._text.add_text(_text_of(event.data.get("text")))
+
+    async def _synthesize_stop(self, _event: Event) -> None:
+        await self._end_text()
+
+    async def _end_text(self) -> None:
+        text, self._text = self._text, None
+        if text is not None:
+            await text.end()
+
+    def _drop_text(self) -> None:
+        """Drops a request whose text is not complete."""
+        text, self._text = self._text, None
+        if text is not None and self._work is not None:
+            self._work.cancel()
+
+    async def _speak(self, text: TextStream, request: Synthesize | SynthesizeStart, *, streamed: bool) -> None:
+        """Begins to answer a request with the sound of a text."""
+        await self._wait_until_ready()
+        choices = self.parts.choices
+        wish = VoiceWish.of(choices, request.voice, request.text_format)
+
+        async def speak() -> None:
+            try:
+                async with AsyncExitStack() as slot:
+                    await self._admit(slot)
+                    await synthesize(choices, wish, text, self.writer, self._tasks, streamed=streamed)
+            finally:
+                text.close()
+
+        await self._begin_work(speak)
+
+
+def _text_of(value: object) -> str:
+    """Returns the text of an event. Raises WyomingError."""
+    if not isinstance(value, str):
+        raise WyomingError("invalid_value", "text must be a text")
+    return value
+
+
+def _parsed(parse: Callable[[Event], T], event: Event) -> T:
+    """Parses an event by the library. Raises WyomingError."""
+    try:
+        return parse(event)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise WyomingError("invalid_event", f"fields of {event.type[:32]} are missing or wrong") from None

@@ -1,0 +1,90 @@
+"""Describes the installed engines in the `info` of Wyoming."""
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, metadata, version
+
+from wyoming.info import (
+    AsrModel,
+    AsrProgram,
+    Attribution,
+    Info,
+    TtsProgram,
+    TtsVoice,
+)
+
+from assistant.models.language_hint import NAMES
+from assistant.registry.listening import RECOGNIZERS
+from assistant.setup.conversation.chosen_engines import EngineChoices
+from assistant.setup.conversation.engine_options import EngineOptions, base_of
+from assistant.setup.voices.installed import installed_voices
+
+PROGRAM = "repartee"
+"""Name of each program, as `select-program` names it."""
+
+_OURS = Attribution("Repartee", "")
+_HOME_PAGES = ("homepage", "repository", "source", "source code")
+
+
+async def describe(choices: EngineChoices) -> Info:
+    """Returns what is installed, as it is now."""
+    options, loader = await choices.refresh(), choices.loader
+    chosen = {choice.stage: choice for choice in loader.chosen}
+    own = version(PROGRAM)
+    listening, speaking = chosen.get("stt"), chosen.get("tts")
+    info = Info()
+    if listening is not None and not listening.fallback:
+        engine = RECOGNIZERS.get(listening.name)
+        attribution = _OURS if engine is None else attribution_of(engine.name, engine.packages)
+        languages = languages_of(choices, options)
+        model = AsrModel(listening.name, attribution, True, listening.detail or None, None, languages)
+        info.asr = [
+            AsrProgram(
+                PROGRAM, _OURS, True, "Speech to text of Repartee", own, [model],
+                supports_transcript_streaming=True,
+                prefers_noise_reduction_enabled=False,
+            )
+        ]  # fmt: skip
+    if speaking is not None:
+        info.tts = [
+            TtsProgram(
+                PROGRAM, _OURS, True, "Text to speech of Repartee", own, _voices(choices, options),
+                supports_synthesize_streaming=True,
+            )
+        ]  # fmt: skip
+    return info
+
+
+def languages_of(choices: EngineChoices, options: EngineOptions) -> list[str]:
+    """Returns the languages that are recognized, the server's own first."""
+    settings = choices.loader.settings.assistant
+    own = (settings.language, *settings.languages)
+    return list(dict.fromkeys(map(base_of, (*own, *options.languages))))
+
+
+def _voices(choices: EngineChoices, options: EngineOptions) -> list[TtsVoice]:
+    """Returns the voices that a client may choose, the server's own first."""
+    default = choices.default_voice
+    allowed = {voice.name for voice in options.voices}
+    own = base_of(choices.loader.settings.assistant.language)
+    voices = []
+    for voice in installed_voices():
+        if voice.name in allowed or voice.name == default:
+            languages = [voice.language] if voice.language else [own, *(code for code in NAMES if code != own)]
+            attribution = attribution_of(voice.engine.name, voice.engine.packages)
+            voices.append(TtsVoice(voice.name, attribution, True, voice.label, None, languages))
+    if all(voice.name != default for voice in voices):  # as on a cluster
+        voices.append(TtsVoice(default, _OURS, True, default, None, [own]))
+    return sorted(voices, key=lambda voice: voice.name != default)
+
+
+def attribution_of(engine: str, packages: Mapping[str, str]) -> Attribution:
+    """Returns who made an engine: its library, and the library's page."""
+    for package in packages:
+        try:
+            about = metadata(package)
+        except PackageNotFoundError:
+            continue
+        pages = [entry.partition(", ") for entry in about.get_all("Project-URL") or ()]
+        named = [page for name, _, page in pages if name.lower() in _HOME_PAGES]
+        return Attribution(package, next(iter(named), ""))
+    return Attribution(engine, "")

@@ -1,0 +1,271 @@
+"""Recognizes the speech of one stream while it arrives, so that its words are ready when it ends.
+
+    live sound ─▶ frames ─▶ VAD ── speech ──▶ recognizer, which decodes at each pause
+                             └──── silence ─▶ withheld, and dropped if it lasts
+    a file ─▶ held until it ends or a part is long enough ─▶ recognizer, which decodes once
+
+A client that sends a file sends faster than real time. The recognizer would decode its beginning several times, so
+sound is held while more arrives. Sound that follows real time is passed on within 10 ms.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assistant.pipeline.audio_input import DIP_PROBABILITIES
+from audio.errors import EngineError, VadError
+from audio.frame import Frame
+from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
+from audio.units import FRAME_SAMPLES, Pcm, Samples, s_of_samples, samples_of_ms, samples_of_s
+from audio.vad import Vad
+from web.client_audio.recording_segments import CUT_FROM_S, quietest
+from web.wyoming.events import WyomingError
+
+log = logging.getLogger(__name__)
+
+QUIET_S = 0.01
+"""Time without more sound after which held sound is passed on. A file's chunks follow each other within 1 ms."""
+LIVE_FROM_S = 0.1
+"""Time after which held sound is passed on if it follows real time: small chunks of a live client."""
+LIVE_SPEED = 3.0
+"""Multiple of real time up to which sound is live."""
+FILE_FROM_S = 3.0
+"""Held sound from which a stream is a file to its end. Clients that keep sound for a wake word send less at once."""
+
+MAX_HELD_S = 28.0
+"""Held sound of which a part is recognized at once: less than Whisper's window of 30 s."""
+
+SECTION_FROM_S = 20.0
+"""Length of live speech from which a pause ends a section, which is then recognized for itself."""
+
+TAIL_MS = 300
+"""Silence after speech that the recognizer gets: it decodes at the pause, and a later decode would hear no more."""
+PRE_ROLL_MS = 300
+"""Sound before speech that the recognizer gets."""
+MAX_SILENCE_MS = 1000
+"""Longest silence between two words that the recognizer gets."""
+
+MAX_SOUND_S = 1800.0
+"""Longest stream."""
+TRANSCRIPT_TIMEOUT_S = 60.0
+"""Time limit for the words of a section."""
+
+
+@dataclass(slots=True)
+class SpeechStream:
+    """One stream of speech. Not thread-safe.
+
+    Attributes:
+        recognizer: A recognizer of its own.
+        vad: A detector of its own; None after it has failed.
+        tasks: Owns the work.
+        on_words: Receives all words that will not change any more, whenever there are more.
+    """
+
+    recognizer: Recognizer
+    vad: Vad | None
+    tasks: asyncio.TaskGroup
+    on_words: Callable[[str], None] = lambda _words: None
+    _held: list[Pcm] = field(default_factory=list)
+    _held_samples: int = 0
+    _held_since_s: float = 0.0
+    _is_file: bool = False
+    _failure: WyomingError | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _total: int = 0  # samples of the stream so far
+    _rest: Pcm = field(default_factory=lambda: np.zeros(0, np.int16))  # shorter than a frame
+    _position: Samples = Samples(0)  # of the VAD
+    _probability: float = 0.0
+    _speaking: bool = False
+    _heard_speech: bool = False
+    _speech_end: Samples | None = None  # of the last speech, in the sound that the recognizer got
+    _silence: int = 0  # samples of silence that the recognizer got since then
+    _withheld: list[Pcm] = field(default_factory=list)
+    _fed: int = 0  # samples that the recognizer got
+    _section_start: int = 0
+    _stream: RecognitionStream | None = None
+    _section: asyncio.Task[None] | None = None  # recognizes the section before
+    _words: list[str] = field(default_factory=list)  # of the sections before
+
+    async def take(self, pcm: Pcm) -> None:
+        """Takes the next sound. Waits while too much is not recognized yet. Raises WyomingError."""
+        self._check()
+        self._total += len(pcm)
+        if self._total > samples_of_s(MAX_SOUND_S):
+            raise WyomingError("audio_too_long", f"a stream may have at most {MAX_SOUND_S:g} s of sound")
+        loop = asyncio.get_running_loop()
+        if not self._held:
+            self._held_since_s = loop.time()
+        self._held.append(pcm)
+        self._held_samples += len(pcm)
+        if self._timer is not None:
+            self._timer.cancel()
+        elapsed_s, held_s = loop.time() - self._held_since_s, s_of_samples(self._held_samples)
+        self._is_file = self._is_file or held_s > FILE_FROM_S
+        if self._is_file:
+            if held_s > MAX_HELD_S:
+                await self._recognize_held()
+        elif elapsed_s >= LIVE_FROM_S and held_s <= LIVE_SPEED * elapsed_s:
+            self._pass_on()
+        else:
+            self._timer = loop.call_later(QUIET_S, self._pass_on)
+
+    async def finish(self) -> str:
+        """Returns the words of the whole stream. Raises WyomingError."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._section is not None:
+            await self._section
+        if self._position and not self._is_file:
+            self._pass_on()
+        if not self._heard_speech:
+            self._feed_withheld()
+        self._feed(self._take_held())
+        await self._end_section(self._speech_end)
+        self._check()
+        return self._text
+
+    async def aclose(self) -> None:
+        """Drops what is not recognized yet, and the recognizer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._section is not None:
+            self._section.cancel()
+        if self._stream is not None:
+            self._stream.cancel()
+        await self.recognizer.aclose()
+
+    # ---- sound ----
+
+    def _take_held(self) -> Pcm:
+        held = np.concatenate([self._rest, *self._held])
+        self._rest, self._held, self._held_samples = held[:0], [], 0
+        return held
+
+    def _pass_on(self) -> None:
+        """Passes held sound on, frame by frame, unless the section before is still being recognized."""
+        if self._section is not None:
+            return
+        sound = self._take_held()
+        whole = len(sound) // FRAME_SAMPLES * FRAME_SAMPLES
+        self._rest = sound[whole:]
+        for start in range(0, whole, FRAME_SAMPLES):
+            self._process(sound[start : start + FRAME_SAMPLES])
+
+    def _process(self, pcm: Pcm) -> None:
+        if self.vad is None:
+            self._feed(pcm)
+            return
+        frame = Frame(self._position, pcm)
+        self._position = frame.end
+        try:
+            result = self.vad.process(frame)
+        except VadError as error:
+            log.warning("a Wyoming stream is recognized without voice activity detection: %s", error)
+            self.vad = None
+            self._feed_withheld()
+            self._feed(pcm)
+            return
+        before, self._probability = self._probability, result.probability
+        was_speaking, self._speaking = self._speaking, result.speaking
+        if result.speaking:
+            self._silence = 0
+            if not was_speaking:
+                self._begin_speech(Samples(result.boundary))
+            self._feed(pcm)
+            end = result.possible_end
+            self._speech_end = None if end is None else Samples(self._fed - (frame.end - end))
+            if any(result.probability < dip <= before for dip in DIP_PROBABILITIES) and self._stream is not None:
+                self._stream.probability_dip()
+        elif self._heard_speech and self._silence < samples_of_ms(TAIL_MS):
+            self._feed(pcm)
+            self._silence += len(pcm)
+            if was_speaking:
+                self._speech_end = Samples(self._fed - (frame.end - result.boundary))
+        else:
+            self._withhold(pcm)
+            if self._fed - self._section_start >= samples_of_s(SECTION_FROM_S):
+                self._section = self.tasks.create_task(self._end_section(self._speech_end), name="section")
+
+    def _withhold(self, pcm: Pcm) -> None:
+        self._withheld.append(pcm)
+        most_s = MAX_SILENCE_MS / 1000 if self._heard_speech else MAX_HELD_S
+        if len(self._withheld) * FRAME_SAMPLES > samples_of_s(most_s):
+            self._withheld.pop(0)
+
+    def _begin_speech(self, onset: Samples) -> None:
+        """Feeds the silence before speech; all of it if it is short."""
+        if not self._heard_speech:
+            before = int(self._position - FRAME_SAMPLES - onset) + samples_of_ms(PRE_ROLL_MS)
+            frames = -(-before // FRAME_SAMPLES)
+            self._withheld = self._withheld[-frames:]
+        self._heard_speech = True
+        self._feed_withheld()
+
+    def _feed_withheld(self) -> None:
+        withheld, self._withheld = self._withheld, []
+        for pcm in withheld:
+            self._feed(pcm)
+
+    def _feed(self, pcm: Pcm) -> None:
+        if self._failure is not None or not len(pcm):
+            return
+        try:
+            if self._stream is None:
+                self._section_start = self._fed
+                self._stream = self.recognizer.open(SegmentId(self._fed), self._interim)
+            self._stream.feed(pcm)
+        except EngineError as error:
+            self._fail(error)
+        self._fed += len(pcm)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    # ---- words ----
+
+    @property
+    def _text(self) -> str:
+        return " ".join(filter(None, self._words))
+
+    def _interim(self, transcript: Transcript) -> None:
+        if not transcript.is_draft:
+            self.on_words(" ".join(filter(None, (self._text, transcript.text.strip()))))
+
+    async def _recognize_held(self) -> None:
+        """Recognizes a part of a long file. Raises WyomingError."""
+        if self._section is not None:
+            await self._section
+        self._feed_withheld()
+        sound = self._take_held()
+        position = quietest(sound, samples_of_s(CUT_FROM_S))
+        self._held, self._held_samples = [sound[position:]], len(sound) - position
+        self._feed(sound[:position])
+        await self._end_section(None)
+
+    async def _end_section(self, speech_end: Samples | None) -> None:
+        """Adds the words of the section."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            try:
+                async with asyncio.timeout(TRANSCRIPT_TIMEOUT_S):
+                    transcript = await stream.transcript(speech_end)
+            except (EngineError, TimeoutError) as error:
+                self._fail(error)
+            else:
+                if self._heard_speech or not transcript.low_confidence:
+                    self._words.append(transcript.text.strip())
+                self.on_words(self._text)
+            finally:
+                stream.close()
+        if self._section is not None:
+            self._section = None
+            self._pass_on()
+
+    def _fail(self, error: Exception) -> None:
+        log.warning("a Wyoming stream was not recognized: %s", error or type(error).__name__)
+        self._failure = WyomingError("recognizer_failed", "the recognizer failed; try again in a moment")
