@@ -67,17 +67,46 @@ def _device(entry: object, area_of: Mapping[str, str], floor_of: Mapping[str, st
     entity_id, state, attributes = entry.get("entity_id"), entry.get("state"), entry.get("attributes")
     if not isinstance(entity_id, str) or not isinstance(state, str) or not isinstance(attributes, dict):
         return None
+    area = area_of.get(entity_id, "")
+    return device_of(
+        entity_id,
+        state,
+        cast("dict[str, object]", attributes),
+        name=clean_name(attributes.get("friendly_name")),
+        area=area,
+        floor=floor_of.get(area, ""),
+    )
+
+
+def device_of(
+    entity_id: str,
+    state: str,
+    attributes: Mapping[str, object],
+    *,
+    name: str = "",
+    area: str = "",
+    floor: str = "",
+    aliases: tuple[str, ...] = (),
+) -> Device | None:
+    """Returns a device; None if its domain is not used or `entity_id` is none.
+
+    `name`, `area`, `floor` and `aliases`: from `clean_name`; a name that is "" is made of the entity id.
+    """
     domain, _, local = entity_id.partition(".")
     if domain not in DOMAINS or not local.replace("_", "").isalnum() or len(entity_id) > 255:
         return None
-    name = _clean(attributes.get("friendly_name")) or local.replace("_", " ")[:MAX_NAME_CHARS]
-    kept = {key: value for key in _ATTRIBUTES if (value := _attribute(attributes.get(key))) is not None}
+    kept = used_attributes(attributes)
     kind: Kind = "garage" if domain == "cover" and kept.get("device_class") in OPENINGS else DOMAINS[domain]
-    area = area_of.get(entity_id, "")
-    return Device(entity_id, name, _clean(state), kind, area, floor_of.get(area, ""), kept)
+    name = name or local.replace("_", " ")[:MAX_NAME_CHARS]
+    return Device(entity_id, name, clean_name(state), kind, area, floor, kept, aliases)
 
 
-def _clean(text: object) -> str:
+def used_attributes(attributes: Mapping[str, object]) -> dict[str, float | str]:
+    """Returns the attributes that are used: finite numbers and short texts."""
+    return {key: value for key in _ATTRIBUTES if (value := _attribute(attributes.get(key))) is not None}
+
+
+def clean_name(text: object) -> str:
     """Returns a name or state on one line, of printable characters; "" for anything but a text.
 
     Anybody who may name a device could otherwise write lines into a list for a language model, or codes to a terminal.
@@ -91,7 +120,7 @@ def _clean(text: object) -> str:
 def _attribute(value: object) -> float | str | None:
     """Returns a finite number or a short text; None for anything else."""
     if isinstance(value, str):
-        return _clean(value)
+        return clean_name(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
     return cast("float", value) if is_number else None
 
@@ -107,14 +136,14 @@ def _places(places: object) -> tuple[dict[str, str], dict[str, str], tuple[str, 
         area_of |= dict.fromkeys(entities, name)
     for name, on_floor in _named_lists(fields.get("floors"), "areas"):
         floors.append(name)
-        floor_of |= dict.fromkeys(map(_clean, on_floor), name)
+        floor_of |= dict.fromkeys(map(clean_name, on_floor), name)
     return area_of, floor_of, tuple(areas), tuple(floors)
 
 
 def _named_lists(entries: object, key: str) -> list[tuple[str, list[str]]]:
     named = []
     for entry in entries[:MAX_PLACES] if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and (name := _clean(entry.get("name"))):
+        if isinstance(entry, dict) and (name := clean_name(entry.get("name"))):
             members = entry.get(key)
             listed = [member for member in members if isinstance(member, str)] if isinstance(members, list) else []
             named.append((name, listed[:MAX_DEVICES]))

@@ -49,6 +49,7 @@ from declarations.extra import installing
 from llm.chat import ChatModel, Message, PrefillingChat
 
 if TYPE_CHECKING:
+    from assistant.skills.kinds import MatchingSkill
     from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for engine_loader.py
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
@@ -165,7 +166,12 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def room() -> str:
         return effects.room
 
-    language, effects.home = settings.assistant.language, skills.home
+    def own_home() -> "MatchingSkill | None":
+        return effects.own_home
+
+    language = settings.assistant.language
+    if effects.own_home is None:
+        effects.home = skills.home
     if model is None:
         alone = SkillsChat(
             skills,
@@ -177,6 +183,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             lists=lists,
             facts=facts,
             room=room,
+            own_home=own_home,
         )
         effects.effect_of = alone.effect_of
         return alone
@@ -202,6 +209,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             lists=lists,
             facts=facts,
             room=room,
+            own_home=own_home,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
             prefill=prefill,
         )

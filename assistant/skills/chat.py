@@ -15,6 +15,7 @@ from assistant.memory.facts import Fact
 from assistant.skills.answers import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect, joined_effect
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.dialog.refusals import hint_of
+from assistant.skills.kinds import MatchingSkill
 from assistant.skills.languages.language import base_language, load_language
 from assistant.skills.lists.items import ListItem
 from assistant.skills.skills import Skills
@@ -34,6 +35,10 @@ def _no_memory() -> None:
     return None
 
 
+def _no_home() -> None:
+    return None
+
+
 class SkillInputs(TypedDict, total=False):
     """Inputs of the skills from a conversation, besides its words.
 
@@ -45,6 +50,7 @@ class SkillInputs(TypedDict, total=False):
         lists: Returns the items of the user's lists and notes. Called once per answer.
         facts: Returns what is remembered of the user; None without a memory. Called once per answer.
         room: Returns the name of the room in which the user speaks. Called once per answer.
+        own_home: Returns the skill of the conversation's own home; None: it has none. Called once per answer.
     """
 
     running: Callable[[], Running]
@@ -54,6 +60,7 @@ class SkillInputs(TypedDict, total=False):
     lists: Callable[[], tuple[ListItem, ...]]
     facts: Callable[[], tuple[Fact, ...] | None]
     room: Callable[[], str]
+    own_home: Callable[[], MatchingSkill | None]
 
 
 class SkillQuery:
@@ -90,6 +97,8 @@ class SkillQuery:
         self._lists = inputs.get("lists", tuple)
         self._facts = inputs.get("facts", _no_memory)
         self._room = inputs.get("room", _no_room)
+        self._own_home = inputs.get("own_home", _no_home)
+        self._with_own_home: tuple[MatchingSkill, Skills] | None = None
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
@@ -107,7 +116,7 @@ class SkillQuery:
         by_user = bool(messages) and messages[-1].role == "user" and not messages[-1].images
         request = messages[-1].content if by_user else None
         context = self._context(messages)
-        answer = None if request is None else self._skills.answer(request, context)
+        answer = None if request is None else self._own_skills().answer(request, context)
         if answer is not None and answer.missing and not self._alone:
             answer = None  # the model may have a tool for it
         if answer is not None and not answer.before_llm and not self._refuses:
@@ -136,6 +145,15 @@ class SkillQuery:
             answer.question, answer.question_text, answer.text, answer.subjects, answer.refuses, language=language
         )
         return joined_effect(answer.effect, remembered)
+
+    def _own_skills(self) -> Skills:
+        """Returns the skills, with the conversation's own home if it has one."""
+        home = self._own_home()
+        if home is None:
+            return self._skills
+        if self._with_own_home is None or self._with_own_home[0] is not home:
+            self._with_own_home = home, self._skills.with_home(home)
+        return self._with_own_home[1]
 
     def _language_of(self, messages: Sequence[Message]) -> str:
         """Returns the language of the last words of the user; the conversation's one if it is not known."""

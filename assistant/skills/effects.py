@@ -27,6 +27,7 @@ from assistant.skills.answers import (
 )
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.home.pending_action import HomeActions, PendingAction, joined_action
+from assistant.skills.kinds import MatchingSkill
 from assistant.skills.lists.items import UserLists
 from assistant.skills.timers.timers import Timers
 from assistant.skills.timers.user_timers import UserTimers
@@ -59,6 +60,7 @@ class SkillEffects:
         rings_soon: Whether a timer is about to ring, so that every frame must be processed at once.
         language: BCP 47 tag of the last turn's language, or the one the client has chosen; "" for the server's own.
         home: The home; None: there is none, or the user of this conversation may not use it.
+        own_home: The skill of a home that this conversation alone has, which is then `home`; None: it has none.
         pending: The action in the home that the latest `do` has started; None for none.
         memory: What the conversation remembers of its last turns.
         facts: What is remembered of the user across conversations; None: this conversation has no memory.
@@ -75,6 +77,7 @@ class SkillEffects:
     rings_soon: bool = False
     language: str = ""
     home: HomePort | None = None
+    own_home: MatchingSkill | None = None
     pending: PendingAction | None = None
     memory: Memory = field(default_factory=Memory)
     facts: ConversationFacts | None = None

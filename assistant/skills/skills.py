@@ -43,6 +43,17 @@ class Skills:
         """The home; None without one."""
         return next((service.home for service in self.services if service.home is not None), None)
 
+    def with_home(self, home: MatchingSkill) -> "Skills":
+        """Returns these skills, with the same tables, for a conversation with a home of its own."""
+        others = [service for service in self.services if service.home is None]
+        own = Skills([home, *others], self._skills)
+        own.share_tables(self._tables)
+        return own
+
+    def share_tables(self, tables: dict[str, SentenceTables]) -> None:
+        """Uses tables that other skills load."""
+        self._tables = tables
+
     @property
     def has_services(self) -> bool:
         """Whether there is a service."""

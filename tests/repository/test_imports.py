@@ -66,6 +66,7 @@ PORTS = frozenset(
         "assistant.skills.effects",
         "assistant.skills.lists.items",
         "assistant.skills.home.pending_action",
+        "assistant.skills.kinds",
         "assistant.skills.ringing.requested_changes",
         "assistant.skills.ringing.shown_timers",
         "assistant.skills.ringing.timer_buttons",

@@ -40,11 +40,12 @@ from web.wire.values.session_config import (
     Truncation,
 )
 
-VERSION = 12
+VERSION = 13
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
 the end of its validity beside it, version 4 tells clients of the beta, version 5 has the source of a function,
 version 6 has lists, version 7 calls the client's choice of turn events `turn_events`, version 8 has withdrawn replies,
-version 9 has speakers, version 10 has wake words, version 11 has languages, and version 12 has rooms."""
+version 9 has speakers, version 10 has wake words, version 11 has languages, version 12 has rooms, and version 13 knows
+of a client's home."""
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""
@@ -189,9 +190,12 @@ def _unpacked(packed: bytes) -> tuple[object, list[str]]:
 
 
 def _portable(config: SessionConfig) -> SessionConfig:
-    """Returns the settings without what belongs to one gateway: its hosts, and the id in its file of conversations."""
+    """Returns the settings without what belongs to one gateway: its hosts, and the id in its file of conversations.
+
+    A client sends its home again when it resumes.
+    """
     keeping = None if config.keeping is None else replace(config.keeping, conversation="")
-    return replace(config, mcp_hosts=NO_HOSTS, keeping=keeping)
+    return replace(config, mcp_hosts=NO_HOSTS, keeping=keeping, home=None)
 
 
 def _with_items(history: HistorySnapshot, items: list[Item]) -> HistorySnapshot:

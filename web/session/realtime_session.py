@@ -16,7 +16,9 @@ from assistant.events import (
     SpeechEnded,
     UserTurnCommitted,
 )
+from assistant.home import ServiceCall
 from assistant.pipeline.session import Session
+from assistant.setup.conversation.conversation_home import ConversationHome
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from audio.arrivals import MAX_BLOCK_S
@@ -49,10 +51,12 @@ from web.wire.incoming.commands import (
     CreateItem,
     CreateResponse,
     DeleteItem,
+    EndHomeCall,
     PlayoutReport,
     RemoveListItems,
     RetrieveItem,
     TruncateItem,
+    UpdateHomeStates,
     UpdateSession,
 )
 from web.wire.incoming.transcription_fields import NOISE_REDUCTION
@@ -98,6 +102,7 @@ class RealtimeSession:
     responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
     keeper: ConversationKeeper = field(init=False)
+    home: ConversationHome = field(init=False)
     _replies: ClientReplies = field(default_factory=ClientReplies)
     _appended_ms: float = 0.0
     _ended_turn: int = 0  # the last turn that ended before its transcript
@@ -105,6 +110,7 @@ class RealtimeSession:
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
         self.keeper = ConversationKeeper(lambda: self.session, self.realtime, self.on_event, self._tell)
+        self.home = ConversationHome(lambda: self.session.engines.skill_effects, self._call_home)
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
@@ -133,8 +139,10 @@ class RealtimeSession:
         async with asyncio.TaskGroup() as self.items.transcriber.tasks, choosing(self.choices):
             keeping = self.items.transcriber.tasks.create_task(self.keeper.run(), name="keeper")
             try:
+                await self.home.use(self.realtime.config.home)
                 await self.session.run()
             finally:
+                await self.home.aclose()
                 self.items.transcriber.close()
                 keeping.cancel()
 
@@ -187,6 +195,10 @@ class RealtimeSession:
     def stop_chime(self) -> None:
         """Tells the client to stop the sound."""
         self.realtime.listening_sound_stopped()
+        self.changed()
+
+    def _call_home(self, call_id: str, call: ServiceCall) -> None:
+        self.realtime.home_call(call_id, call)
         self.changed()
 
     # ---- the client's commands ----
@@ -265,6 +277,7 @@ class RealtimeSession:
                 ends_replies = command.config.kind != self.realtime.config.kind
                 self.configure(command.config)
                 await self.keeper.settle()
+                await self.home.use(command.config.home)
                 if ends_replies:  # it becomes a transcription session, and the greeting may be playing
                     self.session.cancel_reply(including_request=True)
                 self.realtime.session_updated(voice=command.config.chosen_voice or self.voice)
@@ -297,6 +310,10 @@ class RealtimeSession:
                 self.session.list_display.remove(keys)
             case ChangeTimer(number=number, action=action):
                 self.session.timer_display.press(action, number, asyncio.get_running_loop().time())
+            case EndHomeCall(call_id=call_id, fault=fault, states=states):
+                self.home.end_call(call_id, fault, states)
+            case UpdateHomeStates(states=states):
+                self.home.update_states(states)
             case _:
                 assert_never(command)
 
@@ -372,6 +389,7 @@ class RealtimeSession:
         self.speaker.on_disconnect()
         self.microphone.on_disconnect()
         self.responses.on_disconnect()
+        self.home.on_disconnect()
         self.changed = self._forget
 
     def _forget(self) -> None:

@@ -36,6 +36,7 @@ from assistant.events import (
     WordsTimed,
 )
 from assistant.history.items import ROOT, AssistantMessage, Item, ItemId
+from assistant.home import ServiceCall
 from assistant.support.notice import Notice
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
@@ -410,6 +411,12 @@ class Realtime:
     def conversation_kept(self, name: str, *, kept: bool) -> None:
         """Tells the client whether the conversation is kept, and its id."""
         self._tell_extension("repartee.conversation", {"id": name or None, "kept": kept})
+
+    def home_call(self, call_id: str, call: ServiceCall) -> None:
+        """Asks a client that has sent its home to call a service there."""
+        data = {name: list(value) if isinstance(value, tuple) else value for name, value in call.data}
+        named = {"call_id": call_id, "domain": call.domain, "service": call.service}
+        self._tell_extension("repartee.home.call", {**named, "entity_ids": list(call.targets), "data": data})
 
     # ---- private ----
 

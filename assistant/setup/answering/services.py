@@ -1,6 +1,6 @@
 """Makes the skills and tools that use a service: the home and the weather."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from assistant.config.settings import Settings
@@ -10,6 +10,7 @@ from audio.errors import EngineLoadError
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
+    from assistant.home import HomePort, HomeState
     from assistant.home.connection import HomeConnection
     from assistant.skills.kinds import MatchingSkill, SkillRequest
     from assistant.skills.skills import Skills
@@ -65,6 +66,25 @@ def service_skills(
         return skill_request(settings, environ, skill, home, weather)
 
     return matching_skills(request_of)
+
+
+def home_skill(home: "HomePort") -> "tuple[MatchingSkill, Callable[[HomeState, str], None]]":
+    """Returns the skill of a home that one conversation has, and what prepares it for new names, which blocks.
+
+    The index of the names is built for the language that is given to it; in others it is built when they are used.
+    """
+    from assistant.skills.home.replies import HomeSkill
+    from assistant.skills.languages.language import LANGUAGES, base_language
+
+    skill = HomeSkill(home)
+
+    def prepare(state: "HomeState", language: str) -> None:
+        skill.load(base_language(language) or "en")
+        skill.prepare(state)
+        for other in LANGUAGES:
+            skill.load(other)
+
+    return skill, prepare
 
 
 def check_skills(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -142,7 +162,7 @@ def tools(
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers
     tools: list[Tools] = [] if servers is None else [servers]
-    if skills is not None and effects is not None and skills.has_services:
+    if skills is not None and effects is not None:
         tools += _service_tools(settings, skills, effects)
     if effects is not None and settings.skills.enabled and not _only_here(settings):
         from assistant.setup.build import local_now
@@ -166,11 +186,13 @@ def _only_here(settings: Settings) -> bool:
 
 
 def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
-    """Returns the tools for the services that the skills use."""
+    """Returns the tools for the services that the skills use, and for a home: a client may have one of its own."""
     from assistant.skills.weather.replies import WeatherSkill
     from assistant.tools.home_tools import HomeTools
     from assistant.tools.weather_tools import WeatherTools
 
-    tools: list[Tools] = [] if skills.home is None else [HomeTools(lambda: effects.home)]
     weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
-    return [*tools, *(WeatherTools(service, settings.assistant.language) for service in weather)]
+    return [
+        HomeTools(lambda: effects.home),
+        *(WeatherTools(service, settings.assistant.language) for service in weather),
+    ]

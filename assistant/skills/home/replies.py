@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from assistant.home import HomePort, HomeState, Kind
 from assistant.home.names import Found, HomeIndex, HomeWords, Unclear
@@ -10,7 +11,7 @@ from assistant.skills.dialog.memory import ServiceAsked, WhichName
 from assistant.skills.home.requests import HomeRequest
 from assistant.skills.home.words import WordFolder, home_words
 from assistant.skills.kinds import Match
-from assistant.skills.languages.language import Language, ability_of, language_with, read_skill
+from assistant.skills.languages.language import LANGUAGES, Language, ability_of, language_with, read_skill
 from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
 
 SKILL = "home"
@@ -84,12 +85,7 @@ class HomeSkill:
     def load(self, code: str) -> None:
         """See `MatchingSkill`."""
         if code not in self._tables:
-            language = language_with(PACKAGE, code)
-            sentences = SentenceTemplates(language, [read_skill(PACKAGE, code)])
-            words = home_words(language, sentences.wording)
-            for text in sentences.wording.warm_up:
-                list(sentences.find_all(text))
-            self._tables[code] = _Tables(language, sentences, words, WordFolder(language, sentences.wording))
+            self._tables[code] = replace(_tables_of(code))
 
     def for_home(self, home: HomePort) -> "HomeSkill":
         """Returns the skill for another home. It shares the sentences, which take long to load."""
@@ -197,6 +193,17 @@ class HomeSkill:
         while len(words) > 1 and all(word in tables.words.small for word in tables.fold(words[0])):
             words.pop(0)
         return " ".join(words)
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _tables_of(code: str) -> _Tables:
+    """Returns the tables of a language without the names of a home. Homes share them."""
+    language = language_with(PACKAGE, code)
+    sentences = SentenceTemplates(language, [read_skill(PACKAGE, code)])
+    words = home_words(language, sentences.wording)
+    for text in sentences.wording.warm_up:
+        list(sentences.find_all(text))
+    return _Tables(language, sentences, words, WordFolder(language, sentences.wording))
 
 
 def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:

@@ -87,6 +87,13 @@ SESSION = {
     "repartee": {
         "events": True, "interrupt_after_ms": 100, "wake_phrase": "hey you", "room": "Kitchen",
         "conversation": {"browser": "b" * 40, "id": "conv_1"},
+        "home": {
+            "allow": ["lock"],
+            "floors": [{"name": "Ground floor", "aliases": ["down"]}],
+            "areas": [{"name": "Kitchen", "aliases": ["galley"], "floor": "Ground floor"}],
+            "entities": [{"id": "light.a", "name": "A", "aliases": ["B"], "area": "Kitchen", "state": "on",
+                "attributes": {"brightness": 3}}],
+        },
     },
     "tool_choice": {"type": "mcp", "server_label": "s", "name": "t"},
     "tools": TOOLS,

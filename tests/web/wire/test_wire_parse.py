@@ -18,6 +18,7 @@ from assistant.history.items import (
     SystemMessage,
     UserMessage,
 )
+from assistant.home.client_home import SentState
 from assistant.turns.events import ReplyId
 from web.wire.incoming.commands import (
     Append,
@@ -31,11 +32,13 @@ from web.wire.incoming.commands import (
     CreateItem,
     CreateResponse,
     DeleteItem,
+    EndHomeCall,
     PlayoutReport,
     RemoveListItems,
     ResponseOptions,
     RetrieveItem,
     TruncateItem,
+    UpdateHomeStates,
     UpdateSession,
 )
 from web.wire.incoming.parse import CLIENT_EVENTS, MAX_APPEND_BYTES, Reader
@@ -76,6 +79,15 @@ GOOD: list[tuple[Json, Command]] = [
     ({"type": "repartee.cancel_background"}, CancelBackground(None)),
     ({"type": "repartee.timer", "id": 3, "action": "snooze"}, ChangeTimer(None, 3, "snooze")),
     ({"type": "repartee.list", "remove": ["a", "b"]}, RemoveListItems(None, ("a", "b"))),
+    ({"type": "repartee.home.result", "call_id": "home_1"}, EndHomeCall(None, "home_1", None, ())),
+    (
+        {"type": "repartee.home.result", "call_id": "home_1", "error": "refused", "states": []},
+        EndHomeCall(None, "home_1", "refused", ()),
+    ),
+    (
+        {"type": "repartee.home.states", "states": [{"id": "light.a", "state": "on", "attributes": {"brightness": 9}}]},
+        UpdateHomeStates(None, (SentState("light.a", "on", {"brightness": 9}),)),
+    ),
     (create(message("user", "input_text")), CreateItem("e", UserMessage(ItemId(""), SECRET, spoken=False), None)),
     (
         {**create({"id": "mine", **message("system", "input_text")}), "previous_item_id": "root"},

@@ -40,10 +40,12 @@ from web.wire.incoming.commands import (
     CreateItem,
     CreateResponse,
     DeleteItem,
+    EndHomeCall,
     PlayoutReport,
     RemoveListItems,
     RetrieveItem,
     TruncateItem,
+    UpdateHomeStates,
     UpdateSession,
 )
 from web.wire.values.errors import ProtocolError
@@ -218,6 +220,8 @@ class Core:
                 | CancelBackground()
                 | ChangeTimer()
                 | RemoveListItems()
+                | EndHomeCall()
+                | UpdateHomeStates()
             ):
                 pass
             case _:

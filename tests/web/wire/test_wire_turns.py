@@ -38,6 +38,7 @@ from assistant.events import (
 from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
 from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure, McpListTools
+from assistant.home import ServiceCall
 from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId
@@ -345,14 +346,19 @@ def kept(client: Client) -> None:
     client.do(lambda wire: wire.conversation_kept("", kept=False))
 
 
+def home(client: Client) -> None:
+    call = ServiceCall("light", "turn_on", ("light.kitchen",), (("brightness_pct", 40), ("rgb_color", (255, 0, 0))))
+    client.do(lambda wire: wire.home_call("home_1", call))
+
+
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout, mcp_servers, kept, kept_with_markup, timers, lists, choices, woken, other_language,
+    idle_timeout, mcp_servers, kept, kept_with_markup, timers, lists, choices, woken, other_language, home,
 )  # fmt: skip
 
 
-DECLARING = (loudness, listening_sound, kept_with_markup, timers, lists, choices, woken, other_language)
+DECLARING = (loudness, listening_sound, kept_with_markup, timers, lists, choices, woken, other_language, home)
 """Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")

@@ -1,4 +1,4 @@
 """Checks and parses what a client sends: events, commands, and settings of a session.
 
-May import `items` and `values`.
+May import `home`, `items` and `values`.
 """

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from assistant.history.items import Item, ItemId
+from assistant.home import HomeFault
+from assistant.home.client_home import SentState
 from assistant.skills.ringing.shown_timers import TimerAction
 from assistant.tools.client_mcp import ClientServer
 from assistant.turns.events import ReplyId
@@ -201,8 +203,31 @@ class RemoveListItems:
     keys: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class EndHomeCall:
+    """Ends a `repartee.home.call`.
+
+    Attributes:
+        fault: The fault; None: the service was called.
+        states: The states that changed.
+    """
+
+    event_id: str | None
+    call_id: str
+    fault: HomeFault | None
+    states: tuple[SentState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateHomeStates:
+    """Updates states of the client's home."""
+
+    event_id: str | None
+    states: tuple[SentState, ...]
+
+
 Command = (
     UpdateSession | Append | CommitInput | ClearInput | CreateItem | RetrieveItem | DeleteItem | TruncateItem
     | CreateResponse | CancelResponse | ClearOutput | PlayoutReport | CancelBackground | ChangeTimer
-    | RemoveListItems
+    | RemoveListItems | EndHomeCall | UpdateHomeStates
 )  # fmt: skip

@@ -11,6 +11,7 @@ from assistant.history.items import ItemId
 from assistant.skills.lists.items import MAX_ITEMS
 from assistant.skills.ringing.shown_timers import TIMER_ACTIONS
 from assistant.turns.events import ReplyId
+from web.wire.home.home_fields import STATES_FIELD
 from web.wire.incoming.base64_steps import STEP_CHARS, Base64Steps
 from web.wire.incoming.commands import (
     Append,
@@ -24,10 +25,12 @@ from web.wire.incoming.commands import (
     CreateItem,
     CreateResponse,
     DeleteItem,
+    EndHomeCall,
     PlayoutReport,
     RemoveListItems,
     RetrieveItem,
     TruncateItem,
+    UpdateHomeStates,
     UpdateSession,
 )
 from web.wire.incoming.event_limits import append_members
@@ -249,6 +252,15 @@ def _list(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
     return RemoveListItems(event_id, tuple(_checked(event, _LIST)["remove"]))
 
 
+def _home_result(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    fields = _checked(event, _HOME_RESULT)
+    return EndHomeCall(event_id, fields["call_id"], fields.get("error"), fields.get("states", ()))
+
+
+def _home_states(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    return UpdateHomeStates(event_id, _checked(event, _HOME_STATES)["states"])
+
+
 def _unchecked(value: object, _path: str) -> object:
     return value
 
@@ -286,6 +298,13 @@ _TIMER: Table = {
 
 _LIST: Table = {"remove": Field(listing(IDENTIFIER, maximum=MAX_ITEMS, minimum=1), required=True)}
 
+_HOME_RESULT: Table = {
+    "call_id": Field(IDENTIFIER, required=True),
+    "error": Field(one_of("not_found", "refused", "broken", "late", "busy")),
+    "states": STATES_FIELD,
+}
+_HOME_STATES: Table = {"states": replace(STATES_FIELD, required=True)}
+
 _EVENTS: dict[str, _Read] = {
     "session.update": Reader._session_update,
     "input_audio_buffer.append": Reader._append,
@@ -302,6 +321,8 @@ _EVENTS: dict[str, _Read] = {
     "repartee.cancel_background": _plain(CancelBackground),
     "repartee.timer": _timer,
     "repartee.list": _list,
+    "repartee.home.result": _home_result,
+    "repartee.home.states": _home_states,
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)

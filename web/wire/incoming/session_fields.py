@@ -9,6 +9,7 @@ from typing import Any
 
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
+from web.wire.home.home_fields import HOME_FIELD
 from web.wire.incoming.choice_fields import choice_changes, choice_fields, with_voice
 from web.wire.incoming.commands import ResponseOptions
 from web.wire.incoming.conversation_fields import REASONING, prompt_field, tracing_check, truncation_field
@@ -222,6 +223,7 @@ _REPARTEE = {
     "wake_phrase": WAKE_PHRASE,
     "room": ROOM,
     "conversation": Field(keeping, null=True),
+    "home": HOME_FIELD,
     # Fields that the server sends: a client may send back the session object that it got.
     **{name: Field(dropped_value) for name in _SENT},
 }
@@ -282,6 +284,7 @@ def updated(
         declared = {name: value for name, value in fields["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
         changes["keeping"] = fields["repartee"].get("conversation", config.keeping)
+        changes["home"] = fields["repartee"].get("home", config.home)
     after = with_voice(
         replace(config, **changes), config, output.get("voice"), spoken=spoken, offer=offer, refusals=refusals
     )

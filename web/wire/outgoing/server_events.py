@@ -60,6 +60,7 @@ ExtensionType = Literal[
     "repartee.conversation",
     "repartee.duck",
     "repartee.heard",
+    "repartee.home.call",
     "repartee.language",
     "repartee.listening_sound",
     "repartee.listening_sound_stopped",

@@ -10,6 +10,7 @@ from typing import Literal
 
 from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
 from assistant.config.turn_settings import ProfileName
+from assistant.home.client_home import SentHome
 from assistant.setup.conversation.engine_options import EngineOptions
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
@@ -210,6 +211,7 @@ class SessionConfig:
         endpoint: LLM endpoint that the client has chosen; "": the server chooses.
         words: Whether words are recorded in the trace; None: the server's setting.
         beta: Whether the client uses the beta of the protocol (web/wire/values/beta.py).
+        home: The client's home, which replaces the server's in this session; None: it has sent none.
     """
 
     instructions: str = ""
@@ -241,6 +243,7 @@ class SessionConfig:
     endpoint: str = ""
     words: bool | None = None
     beta: bool = False
+    home: SentHome | None = None
 
     @property
     def takes_recordings(self) -> bool:
