@@ -10,6 +10,7 @@ AudioError
     ├── ReplicaLostError    a replica on a cluster that ended with a request: another one can repeat it
     ├── SttError
     │   └── LateError       one transcript took too long; the engine works
+    │       └── BusyError   it would take too long, because others come first
     ├── TtsError
     └── VadError
 """
@@ -53,6 +54,16 @@ class SttError(EngineError):
 
 class LateError(SttError):
     """One transcript took too long and is lost. The engine works and must not be loaded again."""
+
+
+class BusyError(LateError):
+    """So many conversations wait for a transcript that this one would come too late; nothing is lost but it."""
+
+    def __init__(self, ahead: int, wait_s: float) -> None:
+        """`ahead`: how many conversations come first; `wait_s`: how long they take, in seconds."""
+        super().__init__(f"{ahead} other conversations come first, which takes about {wait_s:.0f} s")
+        self.ahead = ahead
+        self.wait_s = wait_s
 
 
 class TtsError(EngineError):

@@ -354,6 +354,7 @@ class AudioInput:
         transcript = await self._recognizer.transcript(
             effect.segment, effect.speech_end, early=effect.early, draft=effect.draft and self.addressed
         )
+        self.context.recognizer_is_busy = self._recognizer.is_busy
         draft = transcript is not None and transcript.is_draft
         self.context.recorder.transcribed(effect.reply_id, began_s, _now_s(), draft=draft)
         attempt_open = self._transcriptions.pop(effect.reply_id, None) is not None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
 from assistant.pipeline.missing_engines import NoRecognizer
 from assistant.support.notice import notice
-from audio.errors import LateError, SttError
+from audio.errors import BusyError, LateError, SttError
 from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, Transcript
@@ -35,6 +35,7 @@ class RecognizerFeed:
         timeout_s: Longest wait for the first word, and for the transcript of a recognizer that does not watch itself.
         on_interim: Receives interim transcripts of the open segment.
         report_problem: Receives problem descriptions, one sentence each.
+        is_busy: Whether the last transcript was refused, because other conversations wait for theirs.
     """
 
     recognizer: Recognizer
@@ -42,6 +43,7 @@ class RecognizerFeed:
     timeout_s: float
     on_interim: Callable[[Transcript], None]
     report_problem: Callable[[str], None]
+    is_busy: bool = False
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(RING_S)))
     _position: Samples = Samples(0)
     _segment: SegmentId | None = None  # the open segment
@@ -106,11 +108,15 @@ class RecognizerFeed:
         Waits as long as the recognizer works, for one that does not watch itself `timeout_s`. A lost transcript is
         reported to the user.
         """
+        self.is_busy = False
         try:
             async with engine_time_limit(self.recognizer, self.timeout_s):
                 await self.recovery.works.wait()
                 if self._stream is not None and self._stream.segment == segment:
                     return await self._stream.transcript(speech_end, early=early, draft=draft)
+        except BusyError as error:
+            self.is_busy = True
+            self.report_problem(notice("recognizer_busy", count=error.ahead))
         except LateError as error:
             self.report_problem(notice("words_lost", reason=error))
         except Exception as error:  # noqa: BLE001 - see reason_of

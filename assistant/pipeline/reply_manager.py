@@ -209,7 +209,7 @@ class ReplyManager:
             language=parts.settings.language,
             on_voice_wait=lambda: self._report_progress(production),
             ring=ring,
-            error=_error_of_transcript(effect),
+            error=_error_of_transcript(effect, is_busy=self.context.recognizer_is_busy),
             # Taken now, because a commit that follows at once adds the user's message to the history.
             messages=self._source.messages(effect, reply_options, language),
             without_words=effect.without_words,
@@ -538,9 +538,9 @@ def _recent_text(production: ReplyProduction) -> str:
     return production.spoken_transcript.text_between(production.played - _MAX_ECHO_SAMPLES, production.played)
 
 
-def _error_of_transcript(effect: PrepareReply) -> str | None:
+def _error_of_transcript(effect: PrepareReply, *, is_busy: bool) -> str | None:
     if effect.transcript_lost:
-        return "speech recognition failed"
+        return "too many conversations waited for speech recognition" if is_busy else "speech recognition failed"
     return NO_WORD_RECOGNIZED if effect.unrecognized else None
 
 

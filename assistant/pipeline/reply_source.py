@@ -25,6 +25,7 @@ from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 RECOGNIZER_LATE = "Sorry, I could not hear that: other programs keep this machine busy."
+RECOGNIZER_BUSY = "Sorry, too many people are talking to me at once. Please ask me again in a moment."
 UNRECOGNIZED = "Sorry, I heard you, but I understood no word. Please say it again."
 GUESSED = "I may have misheard you."
 
@@ -72,6 +73,7 @@ class ReplySource:
         if effect.without_words:
             busy_machine = self.context.recorder.busy_machine
             failed = RECOGNIZER_FAILED if busy_machine is None or busy_machine.load() is None else RECOGNIZER_LATE
+            failed = RECOGNIZER_BUSY if self.context.recognizer_is_busy else failed
             sentence = failed if effect.transcript_lost else UNRECOGNIZED
             return literal_reply(failure_sentence(sentence, production.language), by="apology")
         if production.ring is not None:

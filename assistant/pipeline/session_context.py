@@ -27,6 +27,7 @@ class SessionContext:
         on_event: Receives session events for the user interface or client.
         report_problem: Receives problem descriptions, one sentence each, without words of the conversation.
         languages: The language of each turn.
+        recognizer_is_busy: Whether the last transcript was lost because too many conversations waited for theirs.
     """
 
     engines: Engines
@@ -38,6 +39,7 @@ class SessionContext:
     on_event: Callable[[SessionEvent], None]
     report_problem: Callable[[str], None]
     languages: TurnLanguages = field(default_factory=TurnLanguages)
+    recognizer_is_busy: bool = False
     _lacks_reported: set[str] = field(default_factory=set)
 
     def parts_of(self, language: str) -> LanguageParts:

@@ -27,6 +27,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         ),
         "cache_failed": "{reason}",
         "words_lost_late": ("the beginning of your words was lost, because {name} took too long; please repeat it"),
+        "recognizer_busy": "not answered, because {count} other conversations come first: ask again in a moment",
         "words_lost": "your last words were lost: {reason}",
         "words_lost_restart": "your last words were lost while {name} restarted; please repeat them",
         "recognizer_failed": "speech recognition failed: {reason}; {name} is being restarted",

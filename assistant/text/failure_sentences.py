@@ -133,6 +133,11 @@ _TRANSLATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "Désolé, je n'ai pas pu entendre : d'autres programmes occupent cette machine.",
             "Lo siento, no he podido oírlo: otros programas mantienen ocupado este equipo.",
         ),
+        "Sorry, too many people are talking to me at once. Please ask me again in a moment.": (
+            "Entschuldigung, gerade sprechen zu viele Leute mit mir. Bitte fragen Sie gleich noch einmal.",
+            "Désolé, trop de personnes me parlent en même temps. Veuillez me redemander dans un instant.",
+            "Lo siento, demasiadas personas me hablan a la vez. Por favor, pregúntemelo de nuevo en un momento.",
+        ),
         "I may have misheard you.": (
             "Vielleicht habe ich Sie falsch verstanden.",
             "Je vous ai peut-être mal compris.",

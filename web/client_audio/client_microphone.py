@@ -217,8 +217,7 @@ class ClientMicrophone:
                         frame.set()
                         continue
                     if isinstance(frame, SilentSpan):
-                        self._processed += 1
-                        self.on_silence(frame)
+                        self._pass_silence(frame, loop)
                         continue
                     await self._wait_for_transcript(loop)
                     self._processed += 1
@@ -245,6 +244,13 @@ class ClientMicrophone:
                     self._insert_silence(loop.time())
         finally:
             self._silence_timer.cancel()
+
+    def _pass_silence(self, span: SilentSpan, loop: asyncio.AbstractEventLoop) -> None:
+        self._processed += 1
+        self.on_silence(span)
+        if not self.skips_silence:  # something is due: frames come again at once
+            self._silence_timer.cancel()
+            self._check_silence(loop)
 
     async def _wait_for_transcript(self, loop: asyncio.AbstractEventLoop) -> None:
         """Waits with the next frame while a transcript is pending, if the frame is ahead of real time."""

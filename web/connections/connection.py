@@ -196,7 +196,7 @@ class Connections(Conversations):
                         realtime_session.realtime.begin()
                     else:
                         continue_session(realtime_session, claimed.snapshot)
-                    with busy_while(websocket.scope, lambda: conversation.busy):
+                    with busy_while(websocket.scope, lambda: conversation.busy, lambda: conversation.silent):
                         await self._run_socket(conversation, websocket)
                         await self._wait_for_reconnects(conversation)
                 finally:

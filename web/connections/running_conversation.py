@@ -36,6 +36,12 @@ class RunningConversation:
         busy = not session.idle or realtime_session.responses.pending or bool(session.out_of_band.active)
         return self.client_socket is not None and busy
 
+    @property
+    def silent(self) -> bool:
+        """Whether it is no load: it sleeps until a wake word, or no sound came from the client."""
+        sleeps = self.realtime_session.session.wake_word
+        return self.realtime_session.microphone.received_ms == 0 or (sleeps is not None and not sleeps.awake)
+
     def has_newer(self, arrival: int) -> bool:
         """Returns whether a connection that arrived later has the conversation."""
         return self.client_socket is not None and self.client_socket.arrival > arrival

@@ -54,7 +54,7 @@ class Admission:
         self._begun_s.append(self._clock())
 
     def ended(self, lasted_s: float) -> None:
-        """Counts a conversation that ends: one that was short leaves its place to another."""
+        """Counts a conversation that ends, or is silent: one that was short leaves its place to another."""
         now_s = self._clock()
         if self._begun_s and lasted_s < self._settings.settling_s:
             began_s = min(self._begun_s, key=lambda time_s: abs(time_s - (now_s - lasted_s)))
@@ -78,4 +78,7 @@ class Admission:
         if len(recent_s) < most:
             return None
         reason = f"{len(recent_s)} conversations began within {settings.settling_s:g} s; their load is not known yet"
-        return busy(reason, settings.settling_s - (now_s - recent_s[-most]))
+        may_be_silent = now_s - recent_s[-1] < settings.silent_after_s
+        return busy(
+            reason, settings.silent_after_s if may_be_silent else settings.settling_s - (now_s - recent_s[-most])
+        )

@@ -12,6 +12,9 @@ HELD_BACK = "repartee.held_back"
 """Key of the connection's state: a function that reports that the client is throttled."""
 BUSY_TURN = "repartee.busy"
 """Key of the connection's state: a function that returns whether a turn is in progress."""
+SILENT = "repartee.silent"
+"""Key of the connection's state: a function that returns whether no sound was received, or only a wake word is listened
+for."""
 ENDED_BY = "repartee.ended_by"
 """Key of the connection's state: a function that returns why the server ends the connection, or None."""
 
@@ -24,6 +27,7 @@ class ConnectionLifetime:
 
     Attributes:
         limit: The time limit within which the conversation runs.
+        counted_silent: Whether the conversation was found to send no sound.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
@@ -33,7 +37,7 @@ class ConnectionLifetime:
         self._state[ENDED_BY] = lambda: self.close_notice
         self._receive = receive
         self._send = send
-        self._over = False
+        self._over = self.counted_silent = False
         self._loop = asyncio.get_running_loop()
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
@@ -90,6 +94,12 @@ class ConnectionLifetime:
         """Whether a turn is in progress."""
         busy: Callable[[], bool] | None = self._state.get(BUSY_TURN)
         return busy is not None and busy()
+
+    @property
+    def silent(self) -> bool:
+        """Whether the conversation is no load so far."""
+        silent: Callable[[], bool] | None = self._state.get(SILENT)
+        return silent is not None and silent()
 
     @property
     def close_notice(self) -> CloseNotice | None:

@@ -5,6 +5,7 @@ The conversation itself is `Conversations.converse`, which is called once for ea
 
 import asyncio
 import logging
+import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -15,7 +16,8 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from uvicorn.protocols.utils import ClientDisconnected
 
-from web.limits.connection_lifetime import BUSY_TURN, ENDED_BY, HELD_BACK, ConnectionLifetime
+from web.limits.admission_policy import SILENT_AFTER_S
+from web.limits.connection_lifetime import BUSY_TURN, ENDED_BY, HELD_BACK, SILENT, ConnectionLifetime
 from web.limits.session_limits import (
     BUSY,
     DRAINING,
@@ -87,13 +89,19 @@ _GUEST = "repartee.guest"
 
 
 @contextmanager
-def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
-    """Registers a function that returns whether a turn is in progress. A server that shuts down waits for that turn."""
-    scope["state"][BUSY_TURN] = busy
+def busy_while(scope: Scope, busy: Callable[[], bool], silent: Callable[[], bool] = lambda: False) -> Generator[None]:
+    """Registers functions that tell what goes on in the conversation of a connection.
+
+    Args:
+        scope: The connection.
+        busy: Returns whether a turn is in progress. A server that shuts down waits for that turn.
+        silent: Returns whether the conversation is no load so far, because no sound comes or it sleeps.
+    """
+    scope["state"] |= {BUSY_TURN: busy, SILENT: silent}
     try:
         yield
     finally:
-        del scope["state"][BUSY_TURN]  # the connection outlives its conversation and would keep it in memory
+        del scope["state"][BUSY_TURN], scope["state"][SILENT]  # the connection would keep the conversation in memory
 
 
 def held_back(scope: Scope) -> None:
@@ -261,17 +269,24 @@ class SessionAcceptor:
         self._empty.clear()
         if not resuming:  # otherwise the session began on the earlier connection
             self._metrics.session_began()
+        silent = asyncio.get_running_loop().call_later(SILENT_AFTER_S, self._note_silent, lifetime, resuming)
         try:
             close_notice = await self._run_conversation(websocket, lifetime)
             if close_notice is not None:
                 await _send_close_notice(websocket, close_notice)
         finally:
+            silent.cancel()
             if not resuming:
-                self._leave(lifetime.lasted_s)
+                self._leave(math.inf if lifetime.counted_silent else lifetime.lasted_s)
                 self._metrics.session_ended(lifetime.lasted_s)
             self._lifetimes.discard(lifetime)
             if not self._lifetimes:
                 self._empty.set()
+
+    def _note_silent(self, lifetime: ConnectionLifetime, resuming: bool) -> None:
+        if not resuming and lifetime.silent:
+            lifetime.counted_silent = True
+            self._session_limits.silent(lifetime.lasted_s)
 
     def _leave(self, lasted_s: float) -> None:
         self._session_limits.leave(lasted_s)

@@ -118,7 +118,7 @@ class LoadLimit(Protocol):
         ...
 
     def ended(self, lasted_s: float) -> None:
-        """Counts a conversation that ends, with its duration."""
+        """Counts a conversation that ends, or is silent, with its duration so far."""
         ...
 
 
@@ -187,6 +187,11 @@ class SessionLimits:
         """Frees a slot of a conversation that lasted this long."""
         assert self.current > 0
         self.current -= 1
+        if self._load_limit is not None:
+            self._load_limit.ended(lasted_s)
+
+    def silent(self, lasted_s: float) -> None:
+        """Notes that a conversation which began `lasted_s` ago sends no sound, so that it is no load."""
         if self._load_limit is not None:
             self._load_limit.ended(lasted_s)
 

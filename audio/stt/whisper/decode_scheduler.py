@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from audio.degradation import Degradation
 from audio.engine_lateness import EngineLateness
-from audio.errors import LateError, SttError
+from audio.errors import BusyError, LateError, SttError
 from audio.hang_detection import STEP_S, HangDetector
 from audio.languages.conversation_language import ConversationLanguage
 from audio.queue_wait import QueueWait
@@ -45,6 +45,16 @@ WITHOUT_RETRY: frozenset[Kind] = EARLY | {"soon"}
 
 _REMEMBERED_TICKETS = 256
 """Number of latest requests whose time is kept. The waits of older ones are not recorded; they have hung for long."""
+
+MAX_WAIT_S = 5.0
+"""Wait for a transcript, in seconds, from which a person is told at once that the server is busy. After a longer wait
+people ask again or give up."""
+
+ALWAYS_SERVED = 4
+"""Conversations that may wait for a transcript on any machine: so few are served late, and not turned away."""
+
+_NEWEST_SHARE = 0.3
+"""Weight of the newest duration in the mean duration of the last decodes."""
 
 LANGUAGE_CHECKS = 6
 """Transcripts of a conversation whose language is detected, unless one is in the expected language: each 40 ms."""
@@ -204,6 +214,7 @@ class DecodeScheduler:
         self.queue_wait = QueueWait()
         self.abandoned: WhisperThread | None = None
         self._served = 0
+        self._mean_took_s = 0.0  # of the last decodes
 
     @property
     def model(self) -> SegmentDecoder | None:
@@ -234,6 +245,15 @@ class DecodeScheduler:
         if self._is_remembered(ticket):
             self._requested_s[ticket % _REMEMBERED_TICKETS] = asyncio.get_running_loop().time()
         return ticket
+
+    def check_wait(self, client: DecodeClient) -> None:
+        """Raises BusyError if other conversations come first for too long before a transcript of `client`."""
+        others = [other for other in self._clients if other is not client and not other.share.background]
+        ahead = sum(other.oldest_ticket is not None for other in others)
+        workers = 1 if self._pool is None else self._pool.model.workers
+        wait_s = ahead * self._mean_took_s / workers
+        if ahead >= ALWAYS_SERVED and wait_s > MAX_WAIT_S and not client.share.background:
+            raise BusyError(ahead, wait_s)
 
     def serve(self) -> None:
         """Starts the decodes that segments need, as far as workers are free."""
@@ -357,6 +377,8 @@ class DecodeScheduler:
             if decoded is None:
                 self.serve()
             else:
+                took_s = loop.time() - began_s
+                self._mean_took_s += (took_s - self._mean_took_s) * (_NEWEST_SHARE if self._mean_took_s else 1.0)
                 if self._lateness is not None and not share.background:
                     self._lateness.record_decode(loop.time() - began_s, len(decode.pcm) / MIC_RATE_HZ)
                 if share.language is None and decoded.language_sure:

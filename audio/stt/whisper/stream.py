@@ -176,9 +176,12 @@ class WhisperStream:
     ) -> Transcript:
         """Returns the transcript of everything fed so far.
 
-        Raises SttError if the model fails or the segment is closed.
+        Raises SttError if the model fails or the segment is closed, and BusyError if other conversations come first for
+        too long; it may be requested again.
         """
         self._check()
+        if not early and not draft and self._draft_ticket is None:
+            self._scheduler.check_wait(self)
         sufficient_until = self._fed - self._trailing_silence.samples
         if speech_end is not None:
             end = speech_end - self.segment

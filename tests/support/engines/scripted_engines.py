@@ -10,6 +10,7 @@ from support.conversations.simulation import NOON, LoudnessVad, ScriptedVoice
 from assistant.pipeline.engines import Engines
 from assistant.setup.engine_loader import EngineLoader
 from assistant.skills.effects import SkillEffects
+from audio.errors import BusyError
 from audio.stt import RecognitionStream, SegmentId, Transcript
 from audio.units import Pcm, Samples
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, FunctionCall, Message, Token
@@ -31,6 +32,7 @@ class SequenceRecognizer:
     detail: str = ""
     closed: bool = False
     works: bool = True
+    refused: int = 0  # as many transcripts are refused, because others come first
     _heard: dict[SegmentId, str] = field(default_factory=dict)
 
     async def load(self) -> None:
@@ -69,6 +71,9 @@ class _Stream:
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
         await asyncio.sleep(self.recognizer.delay_ms / 1000)
+        if self.recognizer.refused and not early and not draft:
+            self.recognizer.refused -= 1
+            raise BusyError(12, 7.0)
         return Transcript(self.segment, Samples(self.segment + self.fed), self.recognizer.transcript_of(self.segment))
 
     async def first_word(self) -> None:

@@ -12,8 +12,10 @@ from support.clocks.virtual_time import run_virtual
 from support.servers.web_server import Converse, ScriptedConversations, ScriptedEnginePool
 from uvicorn.protocols.utils import ClientDisconnected
 
+from web.limits.admission import Admission
 from web.limits.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, SessionAcceptor, busy_while
 from web.limits.session_limits import CloseNotice, LoadLimit, SessionLimits, busy
+from web.observation.load_estimate import LoadEstimate
 from web.observation.metrics import Metrics
 
 pytestmark = pytest.mark.virtual_time
@@ -217,6 +219,25 @@ def test_sessions_refused_by_the_load_are_logged_once_a_minute(caplog: pytest.Lo
         run_virtual(main())
     assert len(caplog.records) == 3
     assert "a session was refused: The server is busy: event loop lag p99 is 61 ms" in caplog.text
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["silent", "with sound"])
+async def test_sessions_without_sound_do_not_count_as_beginning(silent: bool) -> None:
+    async def converse(websocket: WebSocket) -> None:
+        with busy_while(websocket.scope, lambda: False, lambda: silent):
+            await receive_forever(websocket)
+
+    loop = asyncio.get_running_loop()
+    harness = AcceptorHarness(converse, seats=20, load_limit=Admission(LoadEstimate(loop.time), loop.time))
+    clients = [Client() for _ in range(20)]
+    async with asyncio.TaskGroup() as tasks:
+        for number, client in enumerate(clients):
+            tasks.create_task(harness.serve(client))
+            await asyncio.sleep(1.1 if number % 8 == 7 else 0)
+        assert sum("server_busy" in client.codes for client in clients) == (0 if silent else 12)
+        for client in clients:
+            client.leaves()
+    assert harness.session_limits.current == 0
 
 
 async def test_busy_server_refuses_at_once_with_reason_and_retry_time() -> None:

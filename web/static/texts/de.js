@@ -604,6 +604,7 @@ export default {
   "told.answer_repeats": "Das Sprachmodell {name} hat sich wiederholt, darum wurde seine Antwort beendet. Ein anderes antwortet vielleicht besser (`repartee endpoints`).",
   "told.cache_failed": "Der Antwortspeicher ist gestört: {reason}",
   "told.words_lost_late": "Der Anfang deiner Worte ging verloren, weil {name} zu lange brauchte. Bitte wiederhole ihn.",
+  "told.recognizer_busy": "Nicht beantwortet, weil {count} andere Gespräche zuerst kommen: Frag gleich noch einmal.",
   "told.words_lost": "Deine letzten Worte gingen verloren: {reason}",
   "told.words_lost_restart": "Deine letzten Worte gingen verloren, während {name} neu startete. Bitte wiederhole sie.",
   "told.recognizer_failed": "Die Spracherkennung ist ausgefallen: {reason}; {name} wird neu gestartet.",

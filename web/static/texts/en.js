@@ -625,6 +625,7 @@ export default {
   "told.answer_repeats": "llm endpoint '{name}' repeated itself, so its answer was stopped: another model may answer better (`repartee endpoints`)",
   "told.cache_failed": "{reason}",
   "told.words_lost_late": "the beginning of your words was lost, because {name} took too long; please repeat it",
+  "told.recognizer_busy": "not answered, because {count} other conversations come first: ask again in a moment",
   "told.words_lost": "your last words were lost: {reason}",
   "told.words_lost_restart": "your last words were lost while {name} restarted; please repeat them",
   "told.recognizer_failed": "speech recognition failed: {reason}; {name} is being restarted",

@@ -604,6 +604,7 @@ export default {
   "told.answer_repeats": "El modelo de lenguaje {name} se repetía, así que se detuvo su respuesta. Quizá otro responda mejor (`repartee endpoints`).",
   "told.cache_failed": "La caché de respuestas tiene un problema: {reason}",
   "told.words_lost_late": "Se perdió el principio de tus palabras, porque {name} tardó demasiado. Repítelo, por favor.",
+  "told.recognizer_busy": "Sin respuesta, porque antes van otras {count} conversaciones: pregunta de nuevo en un momento.",
   "told.words_lost": "Se perdieron tus últimas palabras: {reason}",
   "told.words_lost_restart": "Se perdieron tus últimas palabras mientras se reiniciaba {name}. Repítelas, por favor.",
   "told.recognizer_failed": "Falló el reconocimiento de voz: {reason}; se reinicia {name}.",

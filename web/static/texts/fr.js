@@ -604,6 +604,7 @@ export default {
   "told.answer_repeats": "Le modèle de langage {name} se répétait, sa réponse a donc été arrêtée. Un autre répondra peut-être mieux (`repartee endpoints`).",
   "told.cache_failed": "Le cache des réponses a un problème : {reason}",
   "told.words_lost_late": "Le début de vos paroles a été perdu, car {name} a été trop lent. Veuillez répéter.",
+  "told.recognizer_busy": "Sans réponse, car {count} autres conversations passent d'abord : redemandez dans un instant.",
   "told.words_lost": "Vos dernières paroles ont été perdues : {reason}",
   "told.words_lost_restart": "Vos dernières paroles ont été perdues pendant le redémarrage de {name}. Veuillez répéter.",
   "told.recognizer_failed": "La reconnaissance vocale a échoué : {reason} ; {name} redémarre.",

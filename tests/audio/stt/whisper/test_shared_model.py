@@ -17,11 +17,17 @@ from support.models.synthetic_whisper import cached_whisper, loaded_once, loud, 
 from audio import degradation
 from audio.degradation import Degradation
 from audio.engine_lateness import EngineLateness
-from audio.errors import EngineLoadError, LateError, SttError
+from audio.errors import BusyError, EngineLoadError, LateError, SttError
 from audio.hang_detection import HangDetector
 from audio.stt import LanguageDetector, SegmentId, Transcript
 from audio.stt.whisper import decode_scheduler, shared_model
-from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, Decode, DecodeScheduler
+from audio.stt.whisper.decode_scheduler import (
+    ALWAYS_SERVED,
+    LANGUAGE_CHECKS,
+    ConversationShare,
+    Decode,
+    DecodeScheduler,
+)
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
@@ -209,6 +215,31 @@ async def test_finals_come_first_in_order_of_request(model: Path, monitor: Decod
         finals = [(number, "final") for number in (5, 3, 6, 1)]
         interims = [(number, "interim") for number in (2, 4, 7)]
         assert monitor.order == [(0, "interim"), *finals, *interims]
+
+
+async def test_transcript_behind_too_many_others_is_refused_at_once(
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decode_scheduler, "MAX_WAIT_S", 0.0)
+    async with loaded(sharing(model)) as shared:
+        before = Conversation(shared, 9)
+        before.say(ENOUGH_S)
+        await before.words()  # shows how long a decode takes
+        monitor.is_holding = True
+        conversations = [Conversation(shared, number) for number in range(7)]
+        for person in conversations:
+            person.say(ENOUGH_S)
+        served, refused = conversations[:ALWAYS_SERVED], conversations[ALWAYS_SERVED:]
+        async with asyncio.TaskGroup() as tasks:
+            words = [tasks.create_task(person.words()) for person in served]
+            await asyncio.sleep(0)
+            for person in refused:
+                with pytest.raises(BusyError, match="4 other conversations come first"):
+                    await person.words()
+            monitor.release_all()
+        assert [task.result() for task in words] == ["what time is"] * ALWAYS_SERVED
+        for person in refused:  # asked again
+            assert await person.words() == "what time is"
 
 
 async def test_waits_of_requested_transcripts_are_recorded(model: Path, monitor: DecodeMonitor) -> None:
