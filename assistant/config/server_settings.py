@@ -91,7 +91,7 @@ class ServerSection(ConfigSection):
     ] = ""
     max_sessions: Annotated[
         int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
-    ] = 8
+    ] = 32
     admission: Annotated[
         Admission,
         KeyInfo(

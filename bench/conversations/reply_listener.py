@@ -91,6 +91,7 @@ class ReplyListener:
         traces: (time, record) of finished turns.
         notices: Notices of the server.
         last_error: Code of the last error; "" for none.
+        retry_after_s: Time after which the last error says to try again, in seconds; 0: it says none.
     """
 
     replies: list[HeardReply] = field(default_factory=list)
@@ -99,6 +100,7 @@ class ReplyListener:
     traces: list[tuple[float, Event]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     last_error: str = ""
+    retry_after_s: float = 0.0
 
     def receive(self, now_s: float, event: Event) -> None:
         """Processes an event."""
@@ -123,6 +125,7 @@ class ReplyListener:
                 self.notices.append(event["text"])
             case "error":
                 self.last_error = str(event["error"].get("code"))
+                self.retry_after_s = float(event["error"].get("retry_after_s") or 0.0)
             case "input_audio_buffer.speech_started":
                 for reply in self.replies:
                     reply.stop(now_s)

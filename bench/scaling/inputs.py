@@ -144,7 +144,7 @@ class Inputs:
 
     max_sessions: Annotated[
         float, About("`server.max_sessions` as shipped", "", "limit", "[configuration](../configuration.md)")
-    ] = 8.0
+    ] = 32.0
     machine_vcpus: Annotated[float, About("processors of a machine (c7i.4xlarge)", "vCPU", "limit", "AWS")] = 16.0
     machine_gb: Annotated[float, About("memory of that machine", "GB", "limit", "AWS")] = 32.0
     descriptors: Annotated[

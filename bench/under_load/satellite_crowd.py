@@ -94,7 +94,8 @@ class Satellite:
             self.caller = None
             self.connected.clear()
             self.lost.set()
-            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
+            told_s = 0.0 if caller is None else caller.listener.retry_after_s
+            await asyncio.sleep(told_s + wait_s * random.uniform(0.5, 1.0))
             wait_s = min(2 * wait_s, MOST_WAIT_S)
 
     async def _greeting(self, caller: Caller) -> None:

@@ -31,7 +31,7 @@ METRICS = (
 @pytest.mark.parametrize(
     ("section", "text"),
     [
-        (ServerSection(), "up to 8, fewer while the measured load is above its limits"),
+        (ServerSection(), "up to 32, fewer while the measured load is above its limits"),
         (ServerSection(max_sessions=40, admission="fixed"), "up to 40, whatever the load"),
     ],
     ids=["measured", "fixed"],
