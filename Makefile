@@ -111,6 +111,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 lock:
 	$(LOCK) pyproject.toml --group build --group dev --output-file requirements-dev.lock
 	$(LOCK) pyproject.toml --extra desktop --extra local --group build --constraint requirements-dev.lock --output-file requirements.lock
+	$(LOCK) --group build --group satellite --constraint requirements-dev.lock --output-file requirements-satellite.lock
 	$(foreach wanted,$(wildcard tests/clients/*/requirements.in),$(LOCK) $(wanted) --output-file $(wanted:.in=.lock);)
 	cd tests/clients/javascript && npm install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts --no-audit
 

@@ -13,18 +13,18 @@ from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem
 from assistant.pipeline.engine_recovery import reason_of
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.setup.listening.wake_words import wake_word_detector, wake_word_engine, wake_word_listener
 from assistant.support.exception_groups import first_of
 from assistant.support.notice import notice
 from audio.errors import EngineLoadError
 from audio.wake.resting import RestingDevices
+from web.access.server_token import token_of
 from web.remote.address import ServerAddress, address_of
 from web.remote.server_trust import client_tls
 from web.remote.sound.waking import Waking
 from web.remote.talk import RemoteTalk
 from web.remote.wire import ServerLostError
-from web.serve import token_of
 
 READABLE = (
     "REPARTEE_TOKEN goes to {place} in plain text: anyone on the way can read it; use wss:// if the server has it"

@@ -27,8 +27,9 @@ from assistant.config.loading import Loaded
 from assistant.config.mcp_hosts import McpHosts
 from assistant.config.server_settings import ServerSection
 from audio.machine_load import MachineLoadReader
-from web.access.access_control import TOKEN_SHAPE, AccessControl, is_easily_guessed
+from web.access.access_control import AccessControl
 from web.access.client_secrets import ClientSecrets
+from web.access.server_token import token_of
 from web.app import make_app
 from web.connections.socket_reader import MAX_MESSAGE_BYTES
 from web.http_api.serving import ServerState
@@ -54,7 +55,6 @@ from web.wyoming.address import listen_wyoming
 
 _log = logging.getLogger(__name__)
 
-TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
 PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 THIS_MACHINE = "127.0.0.1,::1"
 
@@ -204,21 +204,6 @@ async def serve(
     if not server.restarts:
         banner.bye()
     return server.restarts
-
-
-def token_of(environ: Mapping[str, str]) -> str | None:
-    """Returns REPARTEE_TOKEN if it is set. Raises ConfigError if clients could not send it, or if it is too short."""
-    token = environ.get(TOKEN_VARIABLE, "")
-    if not token:
-        return None
-    if TOKEN_SHAPE.fullmatch(token) is None:
-        wrong = "must be 16 to 512 characters, each a letter, a digit or one of !#$%&'*+.^_`|~-"
-    elif is_easily_guessed(token):
-        wrong = "is easily guessed: its characters are few, repeated or in a row"
-    else:
-        return token
-    remedy = 'make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
-    raise ConfigError([f"environment {TOKEN_VARIABLE}: {wrong}; {remedy}"])
 
 
 def proxies_of(environ: Mapping[str, str]) -> str:

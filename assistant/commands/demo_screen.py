@@ -26,7 +26,7 @@ from assistant.trace.waterfall import BAND_MS, NOT_COUNTED, REFUSAL, SHORT_NAMES
 from assistant.turns.events import ReplyId
 
 if TYPE_CHECKING:
-    from assistant.pipeline.engines import EngineChoice
+    from assistant.registry.engine_choice import EngineChoice
 
 COLOURS: dict[Stage, str] = {
     "endpoint_wait": "grey50",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from assistant.config.keys import Value
 from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.registry.voices import AUTO, last_resort, ranked_voice_engines, voice_kinds
 from assistant.setup.voices.installed import installed_voices
 

@@ -7,11 +7,14 @@ every word. `History.set_heard` cuts a reply to the words that this transcript r
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from assistant.history.items import AssistantMessage, ItemId, ToolUse
-from assistant.history.written_reply import WrittenReply
 from audio.tts import WordMark
 from audio.units import ReplySamples, ms_of_reply_samples
+
+if TYPE_CHECKING:
+    from assistant.history.written_reply import WrittenReply
 
 Stretch = tuple[int, int]
 """A range of samples of a reply's audio: the first, and the one after the last."""
@@ -39,7 +42,7 @@ class SpokenTranscript:
         whole_answer: All words of the answer, even if they were not synthesized; "" until the reply ends.
     """
 
-    written: WrittenReply | None = None
+    written: "WrittenReply | None" = None
     whole_answer: str = ""
     _text: str = ""
     _sound_starts: list[int] = field(default_factory=list)  # of each word, in samples

@@ -7,7 +7,7 @@ from itertools import groupby, zip_longest
 from assistant.history.item_id import ROOT as ROOT  # noqa: PLC0414 - part of this module's interface
 from assistant.history.item_id import ItemId as ItemId  # noqa: PLC0414 - part of this module's interface
 from assistant.history.mcp_items import McpItem
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from llm.chat import CallExtra, FunctionCall, Image, Message
 
 

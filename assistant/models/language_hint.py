@@ -2,18 +2,11 @@
 
 from assistant.config.settings import Settings
 from assistant.models.catalogue import KINDS, named
+from assistant.models.language_names import NAMES
 from assistant.models.model_choice import AUTO
 from assistant.models.needs import installed, is_path
 from assistant.support.notice import notice
 from audio.stt import UNKNOWN_LANGUAGE
-
-NAMES = {
-    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
-    "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "it": "Italian", "ja": "Japanese",
-    "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
-    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
-}  # fmt: skip
-"""English names of the languages that recognizers detect most often, by code."""
 
 
 def language_hint(settings: Settings, language: str) -> str:

@@ -24,27 +24,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """An engine in use, as it is shown to the user.
-
-    Attributes:
-        stage: "vad", "turn", "stt", "llm", "cache", "tools" or "tts".
-        name: Name of the engine.
-        detail: One line about it.
-        why: Why it is used: configured, or the engine that it replaces, with the reason.
-        fallback: Whether it replaces the configured engine.
-        load_ms: How long loading and warming up took.
-    """
-
-    stage: str
-    name: str
-    detail: str
-    why: str
-    fallback: bool
-    load_ms: float
-
-
-@dataclass(frozen=True, slots=True)
 class LanguageParts:
     """Parts of a reply that depend on its language, for one of the languages of a conversation.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from assistant.events import ChunkSpoken, ReplySent, SessionEvent, WordsTimed
 from assistant.history.cut_to_heard import SpokenTranscript, Stretch
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
 from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.llm_metrics import LlmMetrics

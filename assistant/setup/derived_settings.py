@@ -19,7 +19,7 @@ from assistant.pipeline.engines import SessionSettings
 from assistant.registry.listening import RECOGNIZERS, measured_recognizer, turn_end_engine
 from assistant.registry.voices import CLUSTER
 from assistant.setup.listening.recognizer_choice import chosen_recognizer, recognizer_need
-from assistant.setup.listening.wake_words import spoken_wake_words
+from assistant.setup.listening.spoken_wake_words import spoken_wake_words
 from assistant.tools import ToolSettings
 from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import (

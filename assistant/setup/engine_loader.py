@@ -19,9 +19,10 @@ from assistant.models.model_choice import AUTO, model_choice
 from assistant.models.needs import Need, at_hand, kind_of_recognizer, lacking_model
 from assistant.models.turn_cost import DecodeTime
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
-from assistant.pipeline.engines import EngineChoice, Engines, LanguageParts
+from assistant.pipeline.engines import Engines, LanguageParts
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.missing_engines import NoRecognizer, NoVoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.registry.voices import CLUSTER
 from assistant.setup import build
 from assistant.setup.answering import answer_cache, services

@@ -4,14 +4,16 @@ Every `position` is one on the sample clock.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.speakers.verdict import VoiceVerdict
 from audio.sound_id import SoundId
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import VadResult
+
+if TYPE_CHECKING:
+    from assistant.end_of_turn.estimator import EndOfTurnEstimate
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -116,7 +118,7 @@ class EndOfTurnScored:
 
     position: Samples
     segment: SegmentId
-    estimate: EndOfTurnEstimate
+    estimate: "EndOfTurnEstimate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from assistant.events import (
 )
 from assistant.history.cut_to_heard import TimedWord
 from assistant.history.items import ItemId
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.trace.latency import STAGES, Stage, StageShare
 from assistant.trace.record import SCHEMA, Outcome, TurnRecord
 from assistant.turns.events import ReplyId

@@ -40,10 +40,11 @@ from assistant.config.settings import KEYS, Settings
 from audio.errors import EngineLoadError
 from audio.queue_wait import QueueWait
 from web import serve
+from web.access.server_token import token_of
 from web.limits import admission
 from web.observation.metrics import Metrics
 from web.observation.server_log import LogFilter
-from web.serve import proxies_of, token_of
+from web.serve import proxies_of
 from web.services import Services
 from web.sockets.listening_sockets import listen
 

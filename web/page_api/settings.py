@@ -9,7 +9,7 @@ from starlette.types import Send
 
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.turn_settings import PROFILE_HANGOVER_MS
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.conversation.engine_options import OfferedEndpoint, base_of, offered_endpoint
 from assistant.support.notice import code_of

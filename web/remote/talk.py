@@ -10,11 +10,10 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assistant.events import Floor, Problem, ReplyStarted, SessionEvent
-from assistant.pipeline.engines import EngineChoice
-from assistant.pipeline.listening_sounds import SoundOutput
+from assistant.registry.engine_choice import EngineChoice
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.speaker import Speaker
@@ -43,6 +42,9 @@ from web.remote.sound.sent_audio import SentAudio
 from web.remote.sound.waking import Waking
 from web.remote.wire import RemoteWire, ServerLostError
 from web.wire.values.reply_ids import response_id
+
+if TYPE_CHECKING:
+    from assistant.pipeline.listening_sounds import SoundOutput
 
 MIN_TURN_MS = 100.0
 """The server refuses shorter turns as an empty buffer."""
@@ -82,7 +84,7 @@ class RemoteTalk:
     engines: Callable[[Sequence[EngineChoice]], None] = lambda _chosen: None
     push_to_talk: bool = False
     interrupt_after_ms: float | None = None
-    sound_output: SoundOutput | None = None
+    sound_output: "SoundOutput | None" = None
     tls: ssl.SSLContext | None = None
     waking: Waking | None = None
     room: str = ""

@@ -9,7 +9,8 @@ from starlette.websockets import WebSocket
 
 from assistant.config.llm_settings import LlmSection
 from assistant.config.settings import Settings
-from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.engines import Engines
+from assistant.registry.engine_choice import EngineChoice
 from assistant.registry.listening import DETECTORS, RECOGNIZERS
 from assistant.setup.conversation.engine_options import EngineOptions
 from assistant.setup.listening.wake_words import installed_wake_words

@@ -1,8 +1,9 @@
 """Applies the wake word of a client to its session."""
 
 from assistant.pipeline.session import Session
+from assistant.setup.listening.spoken_wake_words import spoken_wake_words
 from assistant.setup.listening.wake_word_loader import WakeWordLoader
-from assistant.setup.listening.wake_words import sleeping_listener, spoken_wake_words
+from assistant.setup.listening.wake_words import sleeping_listener
 from assistant.support.notice import notice
 from audio.errors import EngineLoadError
 from audio.units import s_of_samples

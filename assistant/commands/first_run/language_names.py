@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from assistant.first_run.voices import LANGUAGE_CODE, SKILL_LANGUAGES, base_of, language_name
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 
 # ISO 639-1, and the longer codes that engines know.
 _CODES = frozenset(

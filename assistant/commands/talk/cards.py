@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import numpy as np
 
 from assistant.commands.talk.controls import NOT_YET, DeviceChoice
-from assistant.config.talk_settings import AudioSection
-from assistant.pipeline.engines import EngineChoice
-from assistant.pipeline.listening_sounds import SoundOutput
+from assistant.registry.engine_choice import EngineChoice
 from audio.card.microphone import CardMicrophone, FrameCleaner
 from audio.card.speaker import CardSpeaker, EchoReference
 from audio.card.stream import Opened
@@ -21,6 +19,8 @@ from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
 
 if TYPE_CHECKING:
+    from assistant.config.talk_settings import AudioSection
+    from assistant.pipeline.listening_sounds import SoundOutput
     from audio.echo.canceller import EchoCanceller
 
 
@@ -154,7 +154,7 @@ class Cards:
         return 0.0 if self._canceller is None else CANCELED_INTERRUPT_AFTER_MS
 
     @property
-    def sound_output(self) -> SoundOutput | None:
+    def sound_output(self) -> "SoundOutput | None":
         """Plays listening sounds; None if the microphone would be muted meanwhile, just when the user may go on."""
         return None if self._half_duplex else self.speaker
 
@@ -194,7 +194,7 @@ class Cards:
                 continue  # the sound server hangs: the program ends without it
 
 
-def open_cards(audio: AudioSection, report: Callable[[str], None]) -> Cards:
+def open_cards(audio: "AudioSection", report: Callable[[str], None]) -> Cards:
     """Lists the devices and loads what is needed, without opening a stream. Blocking: call it in a thread.
 
     Raises:
@@ -250,7 +250,7 @@ def chime(*, falling: bool = False) -> Pcm:
     return pcm
 
 
-def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
+def _echo(audio: "AudioSection") -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
     from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - imports only numpy
 
     if audio.echo == "headphones":

@@ -20,14 +20,15 @@ from assistant.config.settings import Settings
 from assistant.end_of_turn.priors import PauseCounts
 from assistant.endpoint_probe.local_servers import AUTO, choose
 from assistant.events import Floor, Problem, SessionEvent
-from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
+from assistant.registry.engine_choice import EngineChoice
 from assistant.setup import build
 from assistant.setup.answering.user_files import list_keeper, timer_keeper
 from assistant.setup.answering.user_memory import UserMemory, user_memory
 from assistant.setup.conversation import new_session
 from assistant.setup.engine_loader import EngineLoader
-from assistant.setup.listening.wake_words import spoken_wake_words
+from assistant.setup.listening.spoken_wake_words import spoken_wake_words
 from assistant.setup.loading import close_engine
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import TERMINAL, ConversationFile

@@ -32,7 +32,7 @@ from assistant.events import (
 )
 from assistant.history.items import UserMessage
 from assistant.history.shown_speakers import ShownSpeakers
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.skills.lists.items import ListItem, titled_lists
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.support.console import write_error
@@ -42,7 +42,7 @@ from audio.noisy_libraries import hushed
 from audio.portaudio.owner import library_in_use
 
 if TYPE_CHECKING:
-    from assistant.pipeline.engines import EngineChoice
+    from assistant.registry.engine_choice import EngineChoice
 
 START_S = 5.0
 """Seconds. If the start fails sooner, only the error is printed; if it takes longer, its progress is printed."""

@@ -42,7 +42,7 @@ from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.trace.latency import Stage
 
 if TYPE_CHECKING:
-    from assistant.pipeline.engines import EngineChoice
+    from assistant.registry.engine_choice import EngineChoice
 
 STAGE_COLOURS: Mapping[Stage, str] = {
     stage: Color.parse(name).get_truecolor(SVG_EXPORT_THEME).hex for stage, name in COLOURS.items()

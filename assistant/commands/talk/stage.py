@@ -19,7 +19,7 @@ from audio.noisy_libraries import hushed
 from audio.portaudio.owner import library_in_use
 
 if TYPE_CHECKING:
-    from assistant.pipeline.engines import EngineChoice
+    from assistant.registry.engine_choice import EngineChoice
 
 LEAVE_TIMEOUT_S = 1.5
 """Seconds for the conversation to end after the screen is closed. Then it is cancelled; its records are still

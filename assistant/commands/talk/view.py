@@ -28,13 +28,13 @@ from assistant.events import (
     WordsTimed,
 )
 from assistant.history.shown_speakers import ShownSpeakers
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.trace.latency_summary import LatencySummary, TurnLatency, latency_summary
 from assistant.trace.record import FAILED, TurnRecord
 from assistant.turns.events import ReplyId
 
 if TYPE_CHECKING:
-    from assistant.pipeline.engines import EngineChoice
+    from assistant.registry.engine_choice import EngineChoice
 
 MAX_ENTRIES = 200
 """Maximum number of transcript entries on the screen; older ones are removed."""

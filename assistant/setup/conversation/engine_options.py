@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.models.model_choice import candidates
 from assistant.models.needs import is_path
 from assistant.registry.voices import CLUSTER

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from assistant.registry.listening import WAKE_WORDS
 from assistant.registry.packages import lacking_package
 from assistant.turns.settings import WakePhraseThresholds
-from assistant.turns.words.wake_phrase import WakePhrase
 from audio.engines.wake import WakeWordEngine
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
@@ -38,12 +37,6 @@ def wake_word_engine(names: Sequence[str]) -> WakeWordEngine:
     if lacking := lacking_package(engine):
         raise EngineLoadError(lacking)
     return engine
-
-
-def spoken_wake_words(names: Sequence[str]) -> Mapping[str, WakePhrase]:
-    """Returns wake words as phrases, by name. Raises EngineLoadError as `wake_word_engine`."""
-    engine = wake_word_engine(names)
-    return {name: WakePhrase(engine.words[name]) for name in names}
 
 
 def wake_word_listener(names: Sequence[str], listen_s: float) -> WakeWordListener:

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 from assistant.config.settings import Settings
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.models.needs import is_path
 from assistant.registry.voices import AUTO
 from assistant.setup.loading import Loading, close_engine

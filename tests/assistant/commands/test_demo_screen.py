@@ -21,7 +21,7 @@ from assistant.config.settings import DEFAULTS
 from assistant.endpoint_probe.local_servers import LlmChoice
 from assistant.events import InterimWords, ReplyStopped, SpeechStarted, TurnFinished
 from assistant.history.items import ItemId
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.setup.engine_loader import EngineLoader
 from assistant.trace.latency import STAGES, StageShare
 from assistant.trace.record import TracedAnswer, TurnRecord

@@ -22,7 +22,8 @@ from support.texts.text_cases import named_cases
 from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import AUTO
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
-from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.engines import Engines
+from assistant.registry.engine_choice import EngineChoice
 from assistant.setup import build
 from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader

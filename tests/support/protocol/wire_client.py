@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from assistant.events import SessionEvent
 from assistant.history.items import Item
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.turns.events import ReplyId
 from web.wire.incoming.commands import Command, UpdateSession
 from web.wire.outgoing.session_object import Service

@@ -24,7 +24,8 @@ from websockets.frames import Close
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.engines import Engines
+from assistant.registry.engine_choice import EngineChoice
 from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile
 from audio.units import REPLY_RATE_HZ, Pcm

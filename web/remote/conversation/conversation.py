@@ -21,7 +21,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import ItemId, UserMessage
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.skills.lists.items import ListItem
 from assistant.skills.ringing.shown_timers import ShownTimer
 from assistant.turns.events import ReplyId

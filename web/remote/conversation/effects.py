@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from assistant.events import SessionEvent
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.remote.conversation.commands import Detection

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from web.wire.incoming.mcp_fields import choice_object, server_object
 from web.wire.incoming.transcription_fields import LOGPROBS
 from web.wire.incoming.turn_detection_fields import WITHOUT_RESPONSES

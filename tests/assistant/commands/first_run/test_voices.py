@@ -20,7 +20,7 @@ from assistant.first_run.voices import (
     sample_text,
     voice_options,
 )
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.setup.voices.installed import installed_voices
 from audio.errors import TtsError
 

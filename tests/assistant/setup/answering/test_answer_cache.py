@@ -8,7 +8,7 @@ import pytest
 from support.services.llm_server import answer, serving
 
 from assistant.config.loading import load_settings
-from assistant.pipeline.engines import EngineChoice
+from assistant.registry.engine_choice import EngineChoice
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.loading import close_engine
 from llm.chat import AnsweringEndpoint, Message
