@@ -185,6 +185,10 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="Talk to a `repartee serve`, as in ws://host:8765.")
     ] = None,
+    room: Annotated[str | None, typer.Option(metavar="NAME", help="Short for --set satellite.room=NAME.")] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="With --server and --wake-word: a satellite that prints its states only.")
+    ] = False,
     tls_fingerprint: Annotated[
         str | None, typer.Option(metavar="SHA256", help="With --server wss://…: accept this certificate only.")
     ] = None,
@@ -207,6 +211,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         Option("--input", "audio.input", audio_in),
         Option("--output", "audio.output", audio_out),
         Option("--echo", "audio.echo", echo),
+        Option("--room", "satellite.room", room),
     ]
     loaded = settings_of(config, overrides, given)
     console = terminal()
@@ -214,14 +219,18 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         raise ConfigError([f"talk {name}: to resume a conversation, write `repartee talk --resume {name}`"])
     resume_name = (name or "") if resume else None
     if server is not None:
-        from repartee.server_talk import talk_with
+        from repartee.server_talk import run_headless, talk_with
 
         if resume_name is not None or llm is not None:
             raise ConfigError(
                 ["--server: leave out --resume and --llm; the server stores the conversation and chooses its models"]
             )
+        if headless:
+            run_headless(server, loaded, os.environ, tls_fingerprint=tls_fingerprint, tls_ca=tls_ca)
         asyncio.run(talk_with(server, loaded, os.environ, plain=plain, tls_fingerprint=tls_fingerprint, tls_ca=tls_ca))
         return
+    if headless:
+        raise ConfigError(["--headless: add --server URL, as in --server ws://host:8765"])
     if tls_fingerprint is not None or tls_ca is not None:
         raise ConfigError(["--tls-fingerprint and --tls-ca: add --server wss://…"])
     from assistant.commands.first_run.hint import show_hint

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from assistant.commands.talk.cards import Cards, chime, open_cards
 from assistant.commands.talk.keys import TalkControls
@@ -12,17 +13,17 @@ from assistant.config.errors import ConfigError
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem
-from assistant.pipeline.engine_recovery import reason_of
 from assistant.registry.engine_choice import EngineChoice
-from assistant.setup.listening.wake_words import wake_word_detector, wake_word_engine, wake_word_listener
+from assistant.setup.listening.wake_words import after_word_s, wake_word_engine
+from assistant.support.console import write_error
 from assistant.support.exception_groups import first_of
-from assistant.support.notice import notice
 from audio.errors import EngineLoadError
-from audio.wake.resting import RestingDevices
+from repartee.satellite import DeviceWishes, SatelliteOptions, become_satellite
+from repartee.wake_words import WakeWords
 from web.access.server_token import token_of
 from web.remote.address import ServerAddress, address_of
 from web.remote.server_trust import client_tls
-from web.remote.sound.waking import Waking
+from web.remote.state_display import state_display
 from web.remote.talk import RemoteTalk
 from web.remote.wire import ServerLostError
 
@@ -60,17 +61,17 @@ async def talk_with(
         raise ConfigError(
             ["talk.mode wake: does not work with --server, because all speech would be sent; use open or push-to-talk"]
         )
-    waking = _waking(settings)
-    controls = TalkControls(settings.talk.mode, "" if waking is None else " or ".join(waking.phrases.values()))
+    wake_words = _wake_words(settings)
+    controls = TalkControls(settings.talk.mode, "" if wake_words is None else " or ".join(wake_words.phrases.values()))
     stage = stage_of(controls, plain=plain)
     controls.on_event = stage.show
     try:
-        await perform(stage, controls, _Remote(settings, address, token, stage, controls, tls, waking).hold)
+        await perform(stage, controls, _Remote(settings, address, token, stage, controls, tls, wake_words).hold)
     except* ServerLostError as errors:
         raise ConfigError([f"--server: {first_of(errors)}"]) from None
 
 
-def _waking(settings: Settings) -> Waking | None:
+def _wake_words(settings: Settings) -> WakeWords | None:
     """Returns the wake words of the settings; None without one. Raises ConfigError."""
     talk = settings.talk
     if not talk.wake_word:
@@ -79,10 +80,42 @@ def _waking(settings: Settings) -> Waking | None:
         raise ConfigError([f"talk.wake_word: needs talk.mode = open, not {talk.mode}; choose one of both"])
     names = talk.wake_word.split()
     try:
-        words = wake_word_engine(names).words
-        return Waking(wake_word_listener(names, talk.listen_s), {name: words[name] for name in names})
+        engine = wake_word_engine(names)
     except EngineLoadError as error:
         raise ConfigError([f"talk.wake_word: {error}"]) from error
+    phrases = {name: engine.words[name] for name in names}
+    return WakeWords(phrases, engine.make, after_word_s(talk.listen_s), talk.listen_s)
+
+
+def run_headless(
+    server: str, loaded: Loaded, environ: Mapping[str, str], *, tls_fingerprint: str | None, tls_ca: str | None
+) -> NoReturn:
+    """Becomes a satellite, which ends with a signal. The arguments are those of `talk_with`. Raises ConfigError."""
+    settings, address = loaded.settings, address_of(server)
+    client_tls(address, tls_fingerprint, tls_ca)
+    if token_of(environ) is not None and not (address.secure or address.near):
+        write_error(READABLE.format(place=address.place))
+    wake_words = _wake_words(settings)
+    if wake_words is None:
+        raise ConfigError(["--headless: add --wake-word, as in --wake-word okay_nabu: nobody is there to press a key"])
+    audio, satellite, make = settings.audio, settings.satellite, wake_words.make
+    state_display(satellite.state_command, satellite.state_file, write_error)
+    become_satellite(
+        SatelliteOptions(
+            server,
+            tls_fingerprint,
+            tls_ca,
+            DeviceWishes(audio.input, audio.output, audio.echo),
+            dict(wake_words.phrases),
+            (make.__module__, make.__qualname__),
+            wake_words.after_word_s,
+            wake_words.listen_s,
+            settings.talk.ready_sound,
+            satellite.room,
+            satellite.state_command,
+            satellite.state_file,
+        )
+    )
 
 
 @dataclass(slots=True)
@@ -95,9 +128,8 @@ class _Remote:
     stage: Stage
     controls: TalkControls
     tls: ssl.SSLContext | None = None
-    waking: Waking | None = None
+    wake_words: WakeWords | None = None
     _ready: bool = False
-    _detector_reloaded: bool = False
 
     async def hold(self) -> None:
         """Runs the conversation until the controls or the server end it."""
@@ -114,8 +146,8 @@ class _Remote:
             self._trouble(cards.notice)
         if self.token is not None and not (self.address.secure or self.address.near):
             self._trouble(READABLE.format(place=self.address.place))
-        if self.waking is not None:
-            self._prepare_waking(self.waking, cards)
+        sounds, words = self.settings.talk.ready_sound, self.wake_words
+        waking = None if words is None else words.waking(cards, self._trouble, sounds=sounds)
         talk = RemoteTalk(
             self.address,
             self.token,
@@ -127,9 +159,9 @@ class _Remote:
             interrupt_after_ms=cards.interrupt_after_ms or None,
             sound_output=cards.sound_output,
             tls=self.tls,
-            waking=self.waking,
+            waking=waking,
             room=self.settings.satellite.room,
-            keeps_trying=self.waking is not None,
+            keeps_trying=self.wake_words is not None,
         )
         self.controls.cards, self.controls.talker = cards, talk
         try:
@@ -137,20 +169,6 @@ class _Remote:
                 await talk.run()
         finally:
             await cards.aclose()
-
-    def _prepare_waking(self, waking: Waking, cards: Cards) -> None:
-        waking.devices = RestingDevices(cards.microphone, cards.speaker)
-        waking.listener.on_failure = lambda error: self._detector_failed(waking, error)
-        if self.settings.talk.ready_sound:
-            waking.on_nothing_heard = lambda: cards.speaker.chime(chime(falling=True))
-
-    def _detector_failed(self, waking: Waking, error: Exception) -> None:
-        """Loads the detector once more. Raises EngineLoadError if it fails again: the machine would be deaf."""
-        if self._detector_reloaded:
-            raise EngineLoadError(f"the wake word's detector failed twice ({reason_of(error)}): start again") from error
-        self._detector_reloaded = True
-        self._trouble(notice("wake_word_reloads", reason=reason_of(error)))
-        waking.listener.detector = wake_word_detector(self.settings.talk.wake_word.split())
 
     def _greeted(self, cards: Cards, chosen: Sequence[EngineChoice]) -> None:
         self.stage.engines([*chosen, *cards.chosen])

@@ -74,6 +74,7 @@ class RemoteTalk:
         waking: Wakes the conversation by the sound of a word; None: it is always awake.
         room: Name of the room of this machine; "" for none.
         keeps_trying: See `RemoteWire`.
+        on_step: Called when `floor` may have changed: after each frame, and after a lost connection.
     """
 
     address: ServerAddress
@@ -89,6 +90,7 @@ class RemoteTalk:
     waking: Waking | None = None
     room: str = ""
     keeps_trying: bool = False
+    on_step: Callable[[], None] = lambda: None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
@@ -157,6 +159,7 @@ class RemoteTalk:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
                 self.take_frame(frame)
+                self.on_step()
         self.leave()
 
     # ---- state: see `Talker` ----

@@ -19,7 +19,6 @@ from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
 
 if TYPE_CHECKING:
-    from assistant.config.talk_settings import AudioSection
     from assistant.pipeline.listening_sounds import SoundOutput
     from audio.echo.canceller import EchoCanceller
 
@@ -53,6 +52,19 @@ class NoSpeaker(WavSpeaker):
     async def use(self, _wanted: str) -> NoReturn:
         """Raises DeviceError: a conversation that began without a loudspeaker goes on without one."""
         raise DeviceError("replies are shown as text, because there was no loudspeaker at the start: start again")
+
+
+class DeviceChoices(Protocol):
+    """The sound devices that the user chose, as in the section `audio` of the configuration."""
+
+    @property
+    def input(self) -> str: ...
+
+    @property
+    def output(self) -> str: ...
+
+    @property
+    def echo(self) -> str: ...
 
 
 class Echo(FrameCleaner, EchoReference, Protocol):
@@ -194,7 +206,7 @@ class Cards:
                 continue  # the sound server hangs: the program ends without it
 
 
-def open_cards(audio: "AudioSection", report: Callable[[str], None]) -> Cards:
+def open_cards(audio: DeviceChoices, report: Callable[[str], None]) -> Cards:
     """Lists the devices and loads what is needed, without opening a stream. Blocking: call it in a thread.
 
     Raises:
@@ -250,7 +262,7 @@ def chime(*, falling: bool = False) -> Pcm:
     return pcm
 
 
-def _echo(audio: "AudioSection") -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
+def _echo(audio: DeviceChoices) -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
     from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - imports only numpy
 
     if audio.echo == "headphones":

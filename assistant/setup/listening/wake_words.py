@@ -54,8 +54,12 @@ def sleeping_listener(listen_s: float) -> WakeWordListener:
 
     `listen_s`: time after a reply in which no wake word is needed.
     """
-    after_word_s = max(listen_s, WakePhraseThresholds().after_phrase_window_s)
-    return WakeWordListener(None, WakeWordGate(samples_of_s(after_word_s), samples_of_s(listen_s)))
+    return WakeWordListener(None, WakeWordGate(samples_of_s(after_word_s(listen_s)), samples_of_s(listen_s)))
+
+
+def after_word_s(listen_s: float) -> float:
+    """Returns how long after the wake word speech may begin. `listen_s`: the time after a reply."""
+    return max(listen_s, WakePhraseThresholds().after_phrase_window_s)
 
 
 def wake_word_detector(names: Sequence[str]) -> WakeWordDetector:
