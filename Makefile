@@ -2,10 +2,11 @@
 
 PYTHON ?=
 LLM ?=
+ECHO ?=
 BIN := .venv/bin
-export PYTHON LLM
+export PYTHON LLM ECHO
 
-.PHONY: help setup setup-dev run test thorough check quick search portable bench audit lock clean
+.PHONY: help setup satellite setup-dev run test thorough check quick search portable bench audit lock clean
 
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
@@ -18,12 +19,17 @@ help:
 	@echo "make bench    the measurements behind the README's figures"
 	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another;"
 	@echo "              LLM=no: without a language model)"
+	@echo "make satellite  .venv with only what \`repartee talk --server\` needs with a wake word (ECHO=cancel: and the echo"
+	@echo "              canceller, to interrupt by voice through an open loudspeaker)"
 	@echo "make audit    the locked packages against known vulnerabilities (AUDIT='--data all.zip': without the network)"
 	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
 	@echo "make clean    remove .venv, caches and the demo's sound; your own data: .venv/bin/repartee uninstall, before it"
 
 setup:
 	@deploy/setup.sh
+
+satellite:
+	@deploy/setup.sh --satellite
 
 setup-dev:
 	@deploy/setup.sh --dev
@@ -112,6 +118,7 @@ lock:
 	$(LOCK) pyproject.toml --group build --group dev --output-file requirements-dev.lock
 	$(LOCK) pyproject.toml --extra desktop --extra local --group build --constraint requirements-dev.lock --output-file requirements.lock
 	$(LOCK) --group build --group satellite --constraint requirements-dev.lock --output-file requirements-satellite.lock
+	$(BIN)/python deploy/satellite_wheels.py
 	$(foreach wanted,$(wildcard tests/clients/*/requirements.in),$(LOCK) $(wanted) --output-file $(wanted:.in=.lock);)
 	cd tests/clients/javascript && npm install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts --no-audit
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Sets up .venv from the pinned lock: what `make setup` runs. With --dev also the tools of `make check` and the tests.
+# Sets up .venv from the pinned lock: what `make setup` runs. With --dev also the tools of `make check` and the tests; with
+# --satellite only what `repartee talk --server` needs with a wake word (ECHO=cancel: and the echo canceller).
 # Done once, it does nothing and needs no network until a lock, pyproject.toml, the place or the Python changes.
 set -eu
 
@@ -9,9 +10,14 @@ venv=.venv
 log=$venv/setup.log
 kind=run
 lock=requirements.lock
+compiling=
 if [ "${1:-}" = --dev ]; then
     kind=dev
     lock=requirements-dev.lock
+elif [ "${1:-}" = --satellite ]; then
+    kind=satellite
+    [ "${ECHO:-}" != cancel ] || kind=satellite-echo
+    lock=requirements-satellite.lock
 fi
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -37,7 +43,7 @@ if sys.version_info >= (3, 11): print(getattr(sys, "_base_executable", "") or sy
 
 # What the installed state depends on. The same python in the same place with the same pins: nothing to do.
 fingerprint() {
-    "$python" - "$place" requirements.lock requirements-dev.lock pyproject.toml deploy/setup.sh <<'END'
+    "$python" - "$place" requirements.lock requirements-dev.lock requirements-satellite.lock pyproject.toml deploy/setup.sh <<'END'
 import hashlib, os, sys
 # The same Python has several names: it was found as python3, and .venv calls it python3.12.
 digest = hashlib.sha256(repr((sys.argv[1], sys.version, os.path.realpath(sys.executable))).encode())
@@ -150,7 +156,7 @@ install_browsers() {
 # Quick to give up, unless the user's own pip settings say how patient to be.
 pip_install() {
     PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-15} "$venv/bin/python" -m pip install --retries 2 \
-        --disable-pip-version-check --no-input --progress-bar off "$@" >>"$log" 2>&1 </dev/null || explain_failure
+        --disable-pip-version-check --no-input --progress-bar off $compiling "$@" >>"$log" 2>&1 </dev/null || explain_failure
 }
 
 # pip blames the package where it means the network, so its own words stand in the log only.
@@ -197,9 +203,29 @@ fetch_model() {
         say "$2 could not be fetched; try later: $venv/bin/repartee models pull $1"
 }
 
-# A dev environment holds everything that a run environment does.
+is_satellite() {
+    case $kind in satellite*) true ;; *) false ;; esac
+}
+
+# A dev environment holds everything that a run environment does, and each of them what a satellite needs.
 is_done() {
-    [ -x "$venv/bin/python" ] && { [ -e "$venv/.setup-dev-$state" ] || [ -e "$venv/.setup-$kind-$state" ]; }
+    [ -x "$venv/bin/python" ] || return 1
+    [ ! -e "$venv/.setup-dev-$state" ] && [ ! -e "$venv/.setup-$kind-$state" ] || return 0
+    is_satellite && [ -e "$venv/.setup-run-$state" ]
+}
+
+# The part of the full lock that the extra `desktop` needs.
+install_echo_canceller() {
+    for name in livekit protobuf types-protobuf aiofiles; do
+        sed -n "/^$name==/,/^ .*[^\\\\]\$/p" requirements.lock
+    done >"$venv/echo.lock"
+    pip_install --require-hashes --no-deps -r "$venv/echo.lock"
+}
+
+# They are needed once, and a satellite's disk is small.
+remove_build_tools() {
+    "$venv/bin/python" -m pip uninstall --yes --quiet --disable-pip-version-check \
+        hatchling packaging pathspec pluggy tomlkit trove-classifiers setuptools >>"$log" 2>&1 </dev/null || explain_failure
 }
 
 python=$(find_python)
@@ -233,6 +259,9 @@ wanted=$lock
 size="0.75 GB"
 if [ "$kind" = dev ]; then
     size="1.8 GB"
+elif is_satellite; then
+    size="0.07 GB"
+    compiling=--no-compile # Python compiles what is used
 elif ! wants_language_model; then
     # Without llama.cpp, which is 0.1 GB.
     wanted=$venv/without-language-model.lock
@@ -241,7 +270,12 @@ elif ! wants_language_model; then
 fi
 say "installing the pinned dependencies ($lock, about $size; one to six minutes without a word here; what pip does: tail -f $log)"
 pip_install --require-hashes --no-deps -r "$wanted" # the lock is complete
+[ "$kind" != satellite-echo ] || install_echo_canceller
 pip_install --no-build-isolation --no-deps -e .
-fetch_models
+if is_satellite; then
+    remove_build_tools
+else
+    fetch_models
+fi
 : >"$venv/.setup-$kind-$state"
 say "ready after $(($(date +%s) - began)) s; \`repartee\` is $venv/bin/repartee, or a command once you type: . $venv/bin/activate"

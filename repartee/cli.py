@@ -323,10 +323,16 @@ def devices(
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the report.")] = False,
+    satellite: Annotated[bool, typer.Option("--satellite", help="Check only what a satellite needs.")] = False,
+    server: Annotated[str | None, typer.Option(metavar="URL", help="With --satellite: its server.")] = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
     """Check what works on this machine and what is missing. Exit status 1: no conversation can be held."""
+    if satellite:
+        from repartee.satellite_check import print_check
+
+        sys.exit(print_check(settings_of(config, overrides).settings, server))
     from assistant.commands.doctor.command import doctor as run_doctor
 
     sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))

@@ -4,6 +4,8 @@ import sys
 
 from assistant.support import process_limits
 
+OWN_PACKAGES = frozenset({"assistant", "audio", "declarations", "llm", "repartee", "web"})
+
 
 def main() -> None:
     """Imports the commands and runs one; see repartee.cli."""
@@ -19,9 +21,22 @@ def main() -> None:
         from assistant.registry.entry_points import EnginesNotRegisteredError
 
         not_registered = str(error) if isinstance(error, EnginesNotRegisteredError) else ""
-        if problem := not_registered or process_limits.cause(error, sys.argv[1:]):
+        if problem := not_registered or _missing_package(error) or process_limits.cause(error, sys.argv[1:]):
             _refuse(problem)
         raise
+
+
+def _missing_package(error: BaseException) -> str:
+    """Returns what to do about a package that is not installed, as a sentence; "" for another error."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if not name or name in OWN_PACKAGES:
+        return ""
+    return (
+        f"this command needs the package {name}, which is not installed. An installation by `make satellite` has what "
+        "`talk --server`, `doctor --satellite` and `service` need; `make setup` installs the rest."
+    )
 
 
 def _refuse(problem: str) -> None:

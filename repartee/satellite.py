@@ -161,6 +161,7 @@ class _Satellite:
             keeps_trying=True,
         )
         talk.on_step = lambda: self._show_state(talk)
+        self._show_state(talk)
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(name, talk.leave)
         try:
