@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.text.chunker import Chunker
 from audio.errors import EngineLoadError, TtsError
 from audio.tts import Voice

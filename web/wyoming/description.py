@@ -12,7 +12,7 @@ from wyoming.info import (
     TtsVoice,
 )
 
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.registry.listening import RECOGNIZERS
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.conversation.engine_options import EngineOptions, base_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.tts import SynthesizeStopped, SynthesizeTextFormat, SynthesizeVoice
 
-from assistant.models.language_hint import NAMES
+from assistant.models.language_names import NAMES
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.conversation.engine_options import base_of
 from audio.errors import EngineLoadError
