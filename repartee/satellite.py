@@ -52,7 +52,7 @@ class DeviceWishes:
 
 @dataclass(frozen=True, slots=True)
 class SatelliteOptions:
-    """What a satellite needs of the configuration.
+    """Settings of a satellite.
 
     Attributes:
         server: The value of `--server`.
