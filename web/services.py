@@ -66,7 +66,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     engine_loader.export = export = span_export(settings, lambda what: _log.warning("%s", what))
     timers = timer_keeper(settings, environ, lambda what: _log.warning("%s", what))
     if timers is not None:
-        engine_loader.make_timers = timers.timers.join
+        engine_loader.make_timers, engine_loader.homes = timers.timers.join, timers.timers.homes
     lists = list_keeper(settings, environ, lambda what: _log.warning("%s", what))
     if lists is not None:
         engine_loader.make_lists = lists.shared

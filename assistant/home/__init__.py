@@ -118,6 +118,28 @@ class ServiceCall:
     data: tuple[tuple[str, float | str | tuple[int, ...]], ...] = ()
 
 
+SERVERS_HOME, CLIENTS_HOME = "server", "client"
+"""The home of the configuration, and one that a client brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCalls:
+    """Calls that are made later.
+
+    Attributes:
+        calls: The calls, in order.
+        home: The `HomePort.key` of their home.
+    """
+
+    calls: tuple[ServiceCall, ...]
+    home: str
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """The ids of all devices."""
+        return frozenset(target for call in self.calls for target in call.targets)
+
+
 class HomePort(Protocol):
     """The part of a home that conversations use."""
 
@@ -134,6 +156,11 @@ class HomePort(Protocol):
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds of devices that may be used."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """Names the home for commands that are planned: `SERVERS_HOME`, or `CLIENTS_HOME`."""
         ...
 
     def act(

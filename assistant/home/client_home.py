@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from assistant.home import Device, HomeFault, HomeState, ServiceCall
+from assistant.home import CLIENTS_HOME, Device, HomeFault, HomeState, ServiceCall
 
 CALL_TIMEOUT_S = 5.0
 """Longest wait for the result of one call, in seconds; as for an answer of Home Assistant itself."""
@@ -44,12 +44,14 @@ class ClientHome:
         state: See `HomePort`.
         kinds: See `HomePort`.
         fault: See `HomePort`; "unreachable" while the client is disconnected.
+        key: See `HomePort`.
     """
 
     send: Callable[[str, ServiceCall], None]
     state: HomeState | None
     kinds: frozenset[str]
     fault: HomeFault | None = None
+    key: str = CLIENTS_HOME
     _calls: int = 0
     _waiting: "dict[str, asyncio.Future[HomeFault | None]]" = field(default_factory=dict)
     _actions: "set[asyncio.Task[HomeFault | None]]" = field(default_factory=set)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from assistant.config.home_settings import HomeSection
-from assistant.home import Device, HomeFault, HomeState, ServiceCall
+from assistant.home import SERVERS_HOME, Device, HomeFault, HomeState, ServiceCall
 from assistant.home.states import AREAS_TEMPLATE, body_of, home_state, places_of
 from assistant.support.json_http import JsonHttp, ServiceFault
 
@@ -51,6 +51,11 @@ class HomeConnection:
     _soon: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: "asyncio.Task[None] | None" = None
     _actions: "set[asyncio.Task[HomeFault | None]]" = field(default_factory=set)
+
+    @property
+    def key(self) -> str:
+        """See `HomePort`."""
+        return SERVERS_HOME
 
     @property
     def kinds(self) -> frozenset[str]:

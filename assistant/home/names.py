@@ -6,76 +6,18 @@ device's name.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 
 from assistant.home import Device, HomeState, Kind
+from assistant.home.likeness import CLOSE, MAX_LONGER, MIN_FUZZY_CHARS, likeness
+from assistant.home.query import Found, HomeWords, Query, Unclear, Words
 
-Words = tuple[str, ...]
-
-MAX_ASKED = 3
-"""Devices named when the assistant asks which one is meant."""
-_CLOSE = 0.75
-"""Likeness from which one word may be a misspelling of the other."""
-_NO_DIGIT = re.compile(r"\D*")
-_ENDINGS = ("s", "n", "e", "en", "es", "er", "x")
-_MIN_FUZZY_CHARS = 4
 _JOINERS = frozenset(("and", "und", "et", "y", "plus", "mas", "slash"))
 """Words that names also write as "&", "+" or "/", or leave out."""
 _SINGLE_ROMAN = re.compile(r"(?<=\w )[IVX]$")
 _ROMAN_VALUES = {"I": "1", "V": "5", "X": "10"}
-_MAX_LONGER = 2
-"""Largest difference in length of two like words, in letters."""
-
-
-@dataclass(frozen=True, slots=True)
-class HomeWords:
-    """The words of one language for homes.
-
-    Attributes:
-        kinds: Maps a word to the kind of devices it means: "lamp" to light.
-        sorts: Groups of words for the same sort of device: "tv", "television".
-        plural: Words that mean all devices of their kind: "lights".
-        every: Words that mean all devices: "everything".
-        everywhere: Words for the whole home, which limit nothing.
-        small: Articles and prepositions, which are ignored.
-        pronouns: Words that name no device: "it".
-        floors: Groups of names for the same floor: "downstairs", "ground floor".
-        compounds: Whether names and kinds are written as one word: "Küchenlicht".
-    """
-
-    kinds: Mapping[str, Kind]
-    sorts: tuple[frozenset[str], ...]
-    plural: frozenset[str]
-    every: frozenset[str]
-    everywhere: frozenset[str]
-    small: frozenset[str]
-    pronouns: frozenset[str]
-    floors: tuple[tuple[Words, ...], ...]
-    compounds: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The devices that are meant.
-
-    Attributes:
-        devices: One or several.
-        by_name: Whether one device was named; else they are those of a place or kind.
-    """
-
-    devices: tuple[Device, ...]
-    by_name: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Unclear:
-    """The words mean one device but fit several: the names for the question."""
-
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,67 +79,78 @@ class HomeIndex:
                 self._places.setdefault(plain(alias), area)
         self._places.pop((), None)
 
-    def find(
-        self,
-        text: str,
-        kinds: Sequence[Kind],
-        default: Sequence[Kind],
-        everything: Sequence[Kind] = (),
-        *,
-        together: bool = False,
-        only: Callable[[Device], bool] | None = None,
-        is_answer: bool = False,
-    ) -> Found | Unclear | None:
-        """Returns what `text` means; None if nothing in this home.
-
-        Args:
-            text: "the kitchen light", "everything downstairs".
-            kinds: The kinds of devices that may be meant.
-            default: The kinds that are meant by a place alone.
-            everything: The kinds that are meant by "everything"; empty: as `default`.
-            together: Whether "the light" means all lights if there are several; else the user is asked.
-            only: Returns whether a device may be meant; None: each may.
-            is_answer: Whether the assistant asked which device is meant, so that a number alone is enough.
-        """
-        words = self._plain(text)
+    def find(self, text: str, query: Query) -> Found | Unclear | None:
+        """Returns what `text` means, such as "the kitchen light"; None if nothing in this home."""
+        folded_words, is_here = self._without_here(self.fold(text))
+        words = self._significant(folded_words)
         every = any(word in self.words.every for word in words)
         words = tuple(word for word in words if word not in self.words.every)
-        allowed = [named for named in self._named if named.device.kind in kinds]
-        allowed = [named for named in allowed if only is None or only(named.device)]
+        allowed = [named for named in self._named if query.allows(named.device)]
+        if query.is_answer and not any("1" in named.words for named in allowed):
+            words = tuple(word for word in words if word != "1")  # "the bedroom one"
+        is_wide = self._means_all(folded_words)
+        near = "" if every or is_wide else query.near
         if not every and (exact := _same_name(words, allowed)):
-            return _one_of(exact)
+            return _one_of(_nearest(exact, near))
         place, rest = self._place(words)
+        if place is None and is_here and query.near:
+            place = query.near
         meant = {kind for word in rest if (kind := self._kind(word)) is not None}
         others = tuple(word for word in rest if self._kind(word) is None and word not in self.words.everywhere)
-        here = [n for n in allowed if place is None or place in (n.device.area, n.device.floor)]
+        here = [named for named in allowed if place is None or _is_in(named.device, place)]
         every = every or (not others and bool(rest) and not meant)  # "turn off the house"
         if not others and (place is not None or meant or every):
-            kinds_asked = meant & set(kinds) if meant else set((everything if every else ()) or default)
-            group = self._of_sort(rest, [named for named in here if named.device.kind in kinds_asked])
-            is_single = place is None and not every and not together
-            if group and is_single and not any(word in self.words.plural for word in rest):
-                return Found(group, by_name=True) if len(group) == 1 else Unclear(_names(group))
+            kinds = meant & set(query.kinds) if meant else set((query.everything if every else ()) or query.default)
+            asked = [named for named in here if named.device.kind in kinds]
+            in_room = [named for named in asked if place is None and near and _is_in(named.device, near)]
+            group = self._of_sort(rest, in_room or asked)
+            is_single = place is None and not (in_room or every or is_wide or query.together)
             if group:
-                return Found(group, by_name=False)
+                is_single = is_single and not any(word in self.words.plural for word in rest)
+                return _of_group(group, is_single=is_single, is_answer=query.is_answer and not (every or is_wide))
         if every or not words:
             return None
-        if not is_answer and all(word.isdecimal() or len(word) == 1 for word in words):
-            partly = self._best_by_part(words, meant, allowed)
-            return Unclear(_names(_devices(partly))) if partly else None  # "the three": the 3D printer?
+        if not query.is_answer and all(word.isdecimal() or len(word) == 1 for word in words):
+            partly = _devices(self._best_by_part(words, meant, allowed))
+            return Unclear(_names(partly), _ids(partly)) if partly else None  # "the three": the 3D printer?
         named = self._by_part(rest, meant, here) if others else []
         if not named and place is not None:
             named = self._by_part(words, meant, allowed)
-        return _one_of(named) if named else None
+        return _one_of(_nearest(named, near)) if named else None
+
+    def named(self, text: str, query: Query) -> Found | Unclear | None:
+        """Returns the devices whose whole name `text` is; None for other words."""
+        allowed = [named for named in self._named if query.allows(named.device)]
+        exact = _same_name(self._plain(text), allowed)
+        return _one_of(_nearest(exact, query.near)) if exact else None
 
     def place(self, text: str) -> str | None:
         """Returns the name of the area or floor that is all of `text`; None for other words."""
         place, rest = self._place(self._plain(text))
         return None if rest else place
 
+    def without_place(self, text: str) -> str:
+        """Returns the words of `text` that name no area or floor."""
+        return " ".join(self._place(self._plain(text))[1])
+
     # ---- words ----
 
     def _plain(self, text: str) -> Words:
-        folded_words = self.fold(text)
+        return self._significant(self.fold(text))
+
+    def _means_all(self, folded_words: Words) -> bool:
+        return any(word in self.words.all or word in self.words.everywhere for word in folded_words)
+
+    def _without_here(self, folded_words: Words) -> tuple[Words, bool]:
+        """Returns the words without those for the room of the user, and whether there were such."""
+        for run in self.words.here:
+            for index in range(len(folded_words) - len(run) + 1):
+                if folded_words[index : index + len(run)] == run:
+                    return folded_words[:index] + folded_words[index + len(run) :], True
+        return folded_words, False
+
+    def _significant(self, folded_words: Words) -> Words:
+        """Returns the words without articles and prepositions, compounds in parts."""
         words = tuple(
             word
             for word, before in zip(folded_words, ("", *folded_words), strict=False)
@@ -218,7 +171,7 @@ class HomeIndex:
 
     def _kind(self, word: str) -> Kind | None:
         kind = self.words.kinds.get(word)
-        if kind is None and len(word) > _MIN_FUZZY_CHARS:
+        if kind is None and len(word) > MIN_FUZZY_CHARS:
             kind = next((k for known, k in self.words.kinds.items() if likeness(word, known) >= 0.85), None)
         return kind
 
@@ -234,9 +187,9 @@ class HomeIndex:
 
     def _alike(self, word: str) -> dict[str, float]:
         """Returns the words of names and places that may be `word`, and how alike they are."""
-        lengths = range(len(word) - _MAX_LONGER, len(word) + _MAX_LONGER + 1)
+        lengths = range(len(word) - MAX_LONGER, len(word) + MAX_LONGER + 1)
         others = (other for length in lengths for other in self._vocabulary.get(length, ()))
-        return {other: alike for other in others if (alike := likeness(word, other)) >= _CLOSE}
+        return {other: alike for other in others if (alike := likeness(word, other)) >= CLOSE}
 
     def _place(self, words: Words) -> tuple[str | None, Words]:
         """Returns the place among the words, and the other words."""
@@ -248,7 +201,7 @@ class HomeIndex:
                     window = words[index : index + length]
                     alike = likeness("".join(window), joined)
                     key = (alike, len(joined))
-                    if alike >= _CLOSE and (best is None or key > best[:2]):
+                    if alike >= CLOSE and (best is None or key > best[:2]):
                         best = (*key, place, words[:index] + words[index + length :])
         return (None, words) if best is None else (best[2], best[3])
 
@@ -317,7 +270,7 @@ def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
         return exact
     best, matches = 0.88, []
     for named in among:
-        if abs(len(named.joined) - len(joined)) > _MAX_LONGER:
+        if abs(len(named.joined) - len(joined)) > MAX_LONGER:
             continue
         alike = likeness(joined, named.joined)
         if alike > best + 1e-6:
@@ -329,7 +282,27 @@ def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
 
 def _one_of(named: Sequence[_Named]) -> Found | Unclear:
     devices = _devices(named)
-    return Found(devices, by_name=True) if len(devices) == 1 else Unclear(_names(devices))
+    return Found(devices, by_name=True) if len(devices) == 1 else Unclear(_names(devices), _ids(devices))
+
+
+def _of_group(group: tuple[Device, ...], *, is_single: bool, is_answer: bool) -> Found | Unclear:
+    """Returns the devices of a place or kind. One is meant by "the light", and by the answer to a question."""
+    if len(group) > 1 and (is_single or is_answer):
+        return Unclear(_names(group), _ids(group))
+    return Found(group, by_name=is_single)
+
+
+def _is_in(device: Device, place: str) -> bool:
+    return place in (device.area, device.floor)
+
+
+def _nearest(named: Sequence[_Named], near: str) -> Sequence[_Named]:
+    """Returns those in this place; all if none is."""
+    return [candidate for candidate in named if near and _is_in(candidate.device, near)] or named
+
+
+def _ids(devices: Sequence[Device]) -> tuple[str, ...]:
+    return tuple(device.id for device in devices)
 
 
 def _devices(named: Iterable[_Named]) -> tuple[Device, ...]:
@@ -344,42 +317,3 @@ def _names(devices: Sequence[Device]) -> tuple[str, ...]:
         f"{device.name} ({device.area})" if names.count(device.name) > 1 and device.area else device.name
         for device in devices
     )
-
-
-def folded(text: str) -> str:
-    """Returns lower-case letters without accents: "Küche" as "kuche", "Straße" as "strasse"."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in plain if not unicodedata.combining(sign))
-
-
-@lru_cache(maxsize=20000)
-def likeness(word: str, other: str) -> float:
-    """Returns how alike two folded words are, from 0 to 1: 1 for the same word or another number of it."""
-    if word == other:
-        return 1.0
-    short, long = sorted((word, other), key=len)
-    if len(short) >= 3 and any(long == short + ending for ending in _ENDINGS):
-        return 0.95
-    allowed = 1 if len(long) < 8 else 2
-    if len(short) < _MIN_FUZZY_CHARS or len(long) - len(short) > allowed or not _NO_DIGIT.fullmatch(word + other):
-        return 0.0
-    if len(set(word) ^ set(other)) > 2 * allowed:  # each change concerns two letters at most
-        return 0.0
-    distance = _distance(word, other, allowed)
-    return 0.0 if distance > allowed else 1 - distance / len(long)
-
-
-def _distance(word: str, other: str, most: int) -> int:
-    """Returns how many letters are inserted, left out, replaced or swapped; more than `most` if many."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for index, sign in enumerate(word, 1):
-        earlier, before, row = before, row, [index]
-        for to, letter in enumerate(other, 1):
-            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (sign != letter))
-            if index > 1 and to > 1 and sign == other[to - 2] and word[index - 2] == letter:
-                cost = min(cost, earlier[to - 2] + 1)
-            row.append(cost)
-        if min(row) > most:
-            return most + 1
-    return row[-1]

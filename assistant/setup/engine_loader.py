@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
+from assistant.home.directory import HomeDirectory
 from assistant.models.model_choice import AUTO, model_choice
 from assistant.models.needs import Need, at_hand, kind_of_recognizer, lacking_model
 from assistant.models.turn_cost import DecodeTime
@@ -87,6 +88,7 @@ class EngineLoader:
     chosen: list[EngineChoice] = field(default_factory=list)
     export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
     make_timers: Callable[[], ConversationTimers] = Timers  # for one conversation; by default not shared
+    homes: HomeDirectory = field(default_factory=HomeDirectory)  # gets the home of the configuration
     make_lists: Callable[[], UserLists] = UserLists  # likewise
     memory: "UserMemory | None" = None  # what is remembered across conversations
     _skills: "Skills | None" = None
@@ -161,6 +163,8 @@ class EngineLoader:
                 await opened.aclose()
             raise
         self._skills = skills
+        if skills.home is not None:
+            self.homes.add_home(skills.home)
         spoken("1", language=self.settings.assistant.language)  # compiles its regular expressions: up to 0.16 s
         warm_up_estimator(fitted_turn_end())
 

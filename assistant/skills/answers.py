@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from assistant.home import ServiceCall
+from assistant.home import PlannedCalls, ServiceCall
 from assistant.memory.facts import AddFact, Fact, FactEffect, RemoveFacts
 from assistant.skills.dialog.memory import Memory, OpenQuestion, Remember, Subject
 from assistant.skills.lists.items import AddItems, ListEffect, ListItem, RemoveItems
@@ -92,6 +92,8 @@ class SetAlarm:
         about: What to remind of ("call Anna"); None for an alarm.
         snoozes: Number of the alarm that rang and is set again; None for a new one.
         weekdays: Weekdays, 0 to 6, on which it rings again at the same local time, in order; empty: it rings once.
+        planned: Calls to a home that are made at that time instead of a ring. Then `about` says what happens, and
+            `announcement` that it failed; `FAULT` stands for the reason.
     """
 
     local_time: datetime
@@ -99,6 +101,7 @@ class SetAlarm:
     about: str | None = None
     snoozes: int | None = None
     weekdays: tuple[int, ...] = ()
+    planned: PlannedCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +261,14 @@ class AlarmState:
         local_time: Local time without a time zone.
         about: What to remind of; None for an alarm.
         weekdays: Weekdays on which it rings again; empty: it rings once.
+        targets: The devices that a planned command changes.
     """
 
     number: int
     local_time: datetime
     about: str | None = None
     weekdays: tuple[int, ...] = ()
+    targets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +289,7 @@ class Running:
         reminders: The reminders.
         rung: What rang during the last minutes and can be snoozed; None for nothing.
         ringing: What rings now, in the order in which it began.
+        planned: The planned commands to a home.
     """
 
     timers: tuple[TimerState, ...] = ()
@@ -291,6 +297,7 @@ class Running:
     reminders: tuple[AlarmState, ...] = ()
     rung: Rung | None = None
     ringing: tuple[Rung, ...] = ()
+    planned: tuple[AlarmState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

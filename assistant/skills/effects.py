@@ -142,9 +142,13 @@ class SkillEffects:
         self.rings_soon = False
         if self._actions.failures and not self.is_unheard():
             return self._actions.take_failures()
-        if not self.timers.any_set or self.is_unheard():
+        if not self.timers.any_set:
             return ()
         now = self.local_now()
+        for alarm in self.timers.take_commands(now):
+            self._actions.make(alarm.set_to, self.home, self.language or "en")
+        if self.is_unheard():
+            return ()
         due = self.timers.due(now_s, now)
         self.rings_soon = self.timers.rings_within(_SOON_S, now_s, now)
         rings = {ring.set_to.announcement for ring in self.rings()}

@@ -127,8 +127,14 @@ class MatchingSkill(Protocol):
         """Builds the tables of a language, which blocks. Raises OSError if the sentence files are missing."""
         ...
 
-    def match(self, text: str, code: str) -> Match | None:
-        """Returns the reply if the skill understands all of `text`. `code`: a language that was loaded."""
+    def match(self, text: str, code: str, room: str = "") -> Match | None:
+        """Returns the reply if the skill understands all of `text`.
+
+        Args:
+            text: What somebody says.
+            code: A language that was loaded.
+            room: Name of the room in which it is said; "" if that is not known.
+        """
         ...
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:

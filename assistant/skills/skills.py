@@ -90,21 +90,21 @@ class Skills:
             tables.match(text)
         self._tables[code] = tables
 
-    def match(self, text: str, language: str = "en") -> Match | None:
+    def match(self, text: str, language: str = "en", room: str = "") -> Match | None:
         """Returns the skill that understands all of `text`; None if no skill does or the language is unsupported.
 
-        Raises RuntimeError before `load` of that language.
+        `room`: name of the room in which it is said. Raises RuntimeError before `load` of that language.
         """
         code = base_language(language)
         if code is None or len(text) > _MAX_REQUEST_CHARS:
             return None
-        key = (code, text, *(service.version for service in self.services))
+        key = (code, text, room, *(service.version for service in self.services))
         latest = self._latest  # read once, because another thread may replace it
         if latest is not None and latest[0] == key:
             return latest[1]
         match = self._tables_of(code).match(text)
         if match is None or match.missing:
-            match = next((m for service in self.services if (m := service.match(text, code)) is not None), match)
+            match = next((m for service in self.services if (m := service.match(text, code, room)) is not None), match)
         self._latest = (key, match)
         return match
 
@@ -136,7 +136,7 @@ class Skills:
 
     def _request_or_none(self, text: str, context: SkillContext, code: str) -> SkillAnswer | None:
         """Returns the answer to a request of at least two words; no single word or reference is one."""
-        match = self.match(text, code) if len(text.split()) > 1 else None
+        match = self.match(text, code, context.room) if len(text.split()) > 1 else None
         return None if match is None or (match.at_home and not context.at_home) else match.answer(context)
 
     def _answer_one(self, text: str, context: SkillContext, code: str) -> SkillAnswer | None:
@@ -149,7 +149,7 @@ class Skills:
             answer = tables.answer_in_dialog(text, context, question, subjects)
             if answer is not None:
                 return answer
-        match = self.match(text, code)
+        match = self.match(text, code, context.room)
         if (match is None or match.missing) and (question is not None or subjects):
             named = text if question is None else name_chosen(question, tables.utterance(text), tables.language)
             matches = (service.follow_up(named, context, code) for service in self.services)

@@ -206,7 +206,7 @@ class SeparateSentences:
                     raise ValueError(f"{name} has neither a reply nor an answer in {code}.yaml")
         self._tables[code] = tables
 
-    def match(self, text: str, code: str) -> Match | None:
+    def match(self, text: str, code: str, room: str = "") -> Match | None:
         """See `MatchingSkill`."""
         tables = self._tables.get(code)
         match = None if tables is None else self._tried(lambda: tables.match(text))

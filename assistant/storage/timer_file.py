@@ -14,11 +14,11 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 
-from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write
+from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write, planned_of
 from assistant.support.paths import data_folder
 from audio.private_file import make_private_folder, open_private
 
-VERSION = 3
+VERSION = 4
 """Version of the tables, in the file's `user_version`."""
 
 BUSY_TIMEOUT_S = 2.0
@@ -33,13 +33,17 @@ MAX_ROWS = 200
 _SCHEMA = """
 CREATE TABLE timers (
     key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, local_time TEXT, fold INTEGER NOT NULL,
-    announcement TEXT NOT NULL, claimed_at REAL, weekdays TEXT, room TEXT NOT NULL DEFAULT ''
+    announcement TEXT NOT NULL, claimed_at REAL, weekdays TEXT, room TEXT NOT NULL DEFAULT '',
+    planned TEXT
 );
 """
-_ADDED_IN = {2: "weekdays TEXT", 3: "room TEXT NOT NULL DEFAULT ''"}
+_ADDED_IN = {2: "weekdays TEXT", 3: "room TEXT NOT NULL DEFAULT ''", 4: "planned TEXT"}
 """Columns by the version that has added them."""
 _SET_ASIDE = "CREATE TABLE IF NOT EXISTS damaged AS SELECT * FROM timers WHERE false"
-_COLUMNS = ("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement", "weekdays", "room")
+_COLUMNS = (
+    *("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement", "weekdays", "room"),
+    "planned",
+)
 
 _YEARS = range(1970, 2200)
 _LAST_DUE_AT = 230 * 366 * 86400.0  # seconds since 1970; not before the end of `_YEARS`
@@ -282,7 +286,7 @@ def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
         case (
             str(key), float() | None as length_s, str() | None as name, float() | None as due_at,
             float() | None as left_s, str() | None as local_time, 0 | 1 as fold, str(announcement),
-            str() | None as weekdays, str(room),
+            str() | None as weekdays, str(room), str() | None as planned,
         ):  # fmt: skip
             if (
                 [due_at, left_s, local_time].count(None) == 2
@@ -290,8 +294,11 @@ def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
                 and (due_at is None or 0 <= due_at <= _LAST_DUE_AT)
                 and (local_time is None or _is_local_time(local_time))
                 and (weekdays is None or (local_time is not None and weekdays in _weekday_texts()))
+                and (planned is None or (local_time is not None and planned_of(planned) is not None))
             ):
-                return StoredTimer(key, length_s, name, due_at, left_s, local_time, fold, announcement, weekdays, room)
+                return StoredTimer(
+                    key, length_s, name, due_at, left_s, local_time, fold, announcement, weekdays, room, planned
+                )
     return None
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from assistant.skills.timers.stored_timers import Pending
+from assistant.skills.timers.timers import Alarm
 from assistant.skills.timers.user_timers import SharedTimers
 from assistant.storage.timer_file import Exchanged, TimerFile, TimerFileError
 from assistant.support.disk_threads import CONVERSATION_THREADS
@@ -31,11 +32,13 @@ class TimerKeeper:
         timers: The timers of all conversations.
         file: Their file.
         report_problem: Receives one sentence for the user when the file begins to fail.
+        make_calls: Receives the planned commands that are due.
     """
 
     timers: SharedTimers
     file: TimerFile
     report_problem: Callable[[str], None]
+    make_calls: Callable[[Alarm], None]
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     _in_flight: tuple["asyncio.Future[Exchanged]", Pending] | None = None
     _reported: bool = False
@@ -50,11 +53,14 @@ class TimerKeeper:
             while True:
                 self._wakeup.clear()
                 self.timers.tick(loop.time())
+                due = self.timers.take_due_calls()
                 if self.timers.stored:
                     await self._exchange()
+                for alarm in due:  # the file has them no more
+                    self.make_calls(alarm)
                 self._tried.set()
                 try:
-                    async with asyncio.timeout(READ_EVERY_S):
+                    async with asyncio.timeout(min(READ_EVERY_S, self.timers.next_calls_s())):
                         await self._wakeup.wait()
                 except TimeoutError:
                     continue

@@ -40,12 +40,12 @@ from web.wire.values.session_config import (
     Truncation,
 )
 
-VERSION = 13
+VERSION = 14
 """Version of the format. A change of any class of a snapshot needs another one: a test holds the fields. Version 3 has
 the end of its validity beside it, version 4 tells clients of the beta, version 5 has the source of a function,
 version 6 has lists, version 7 calls the client's choice of turn events `turn_events`, version 8 has withdrawn replies,
-version 9 has speakers, version 10 has wake words, version 11 has languages, version 12 has rooms, and version 13 knows
-of a client's home."""
+version 9 has speakers, version 10 has wake words, version 11 has languages, version 12 has rooms, version 13 knows of
+a client's home, and version 14 has planned commands."""
 
 MAX_BYTES = 4_000_000
 """Longest compressed snapshot; beyond it the images of the conversation are left out."""

@@ -231,7 +231,7 @@ class _LocalConversation:
         loader.export = build.span_export(self.settings, self._trouble)
         self.timers = timer_keeper(self.settings, self.environ, self._trouble)
         if self.timers is not None:
-            loader.make_timers = self.timers.timers.join
+            loader.make_timers, loader.homes = self.timers.timers.join, self.timers.timers.homes
         self.lists = list_keeper(self.settings, self.environ, self._trouble)
         if self.lists is not None:
             loader.make_lists = self.lists.shared

@@ -6,6 +6,7 @@ from functools import partial
 
 from assistant.config.settings import Settings
 from assistant.setup.build import local_now
+from assistant.skills.home.due_commands import DueCommands
 from assistant.skills.lists.items import UserLists
 from assistant.skills.ringing.missed import missed_text
 from assistant.skills.timers.user_timers import SharedTimers
@@ -32,7 +33,8 @@ def timer_keeper(
         report_problem(notice("timers_without_folder", reason=error))
         return None
     timers = SharedTimers(local_now, partial(missed_text, settings.assistant.language), lambda: uuid.uuid4().hex)
-    return TimerKeeper(timers, TimerFile(path, lambda: local_now().timestamp()), report_problem)
+    commands = DueCommands(timers, local_now, settings.assistant.language)
+    return TimerKeeper(timers, TimerFile(path, lambda: local_now().timestamp()), report_problem, commands.make)
 
 
 def list_keeper(

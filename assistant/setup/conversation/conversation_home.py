@@ -52,6 +52,8 @@ class ConversationHome:
         if effects.own_home is None:
             self._servers = effects.home
         self.port.replace_devices(sent)
+        if effects.timers.homes is not None:  # for commands that are planned
+            effects.timers.homes.add_home(self.port)
         effects.home, effects.own_home = self.port, skill
 
     def end_call(self, call_id: str, fault: HomeFault | None, states: Sequence[SentState]) -> None:
@@ -73,4 +75,6 @@ class ConversationHome:
     async def aclose(self) -> None:
         """Ends the calls in progress."""
         if self.port is not None:
+            if (homes := self.effects().timers.homes) is not None:
+                homes.remove_home(self.port)
             await self.port.aclose()

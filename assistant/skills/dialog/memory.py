@@ -41,11 +41,15 @@ class WhichName:
         skill: The skill that asks.
         match: The request.
         names: The names in the order in which they were told; () if the user may say any.
+        ids: What the skill knows them by, in the same order.
+        time_phrase: The words for the time at which the request is to be done; "" for now.
     """
 
     skill: str
     match: "TemplateMatch"
     names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    time_phrase: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +83,12 @@ class TimerSet:
 
 @dataclass(frozen=True, slots=True)
 class AlarmSet:
-    """An alarm, or a reminder of `about`, was set by this request for this local time."""
+    """An alarm, a reminder of `about`, or a planned command was set by this request for this local time."""
 
     match: "TemplateMatch"
     local_time: datetime
     about: str | None
+    is_planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ def refer(
 def _kind(subject: Subject) -> Kind | None:
     if isinstance(subject, TimerSet):
         return "timer"
+    if isinstance(subject, AlarmSet) and subject.is_planned:
+        return "planned"
     if isinstance(subject, AlarmSet):
         return "alarm" if subject.about is None else "reminder"
     return kind_of(subject.match) if isinstance(subject, EntriesNamed) else None
@@ -88,7 +90,7 @@ def _entries(subject: Subject, kind: Kind, context: SkillContext) -> tuple[Entry
     if isinstance(subject, TimerSet):
         alike += [t for t in context.running.timers if (t.name, t.length_s) == (subject.name, subject.length_s)]
     elif isinstance(subject, AlarmSet):
-        alarms = (*context.running.alarms, *context.running.reminders)
+        alarms = (*context.running.alarms, *context.running.reminders, *context.running.planned)
         alike += [a for a in alarms if (a.local_time, a.about) == (subject.local_time, subject.about)]
     return tuple(sorted(alike, key=lambda entry: entry.number)[-1:])
 
@@ -158,7 +160,7 @@ def _replaced(
 ) -> SkillAnswer | None:
     """Sets the last entry anew, with another duration or time, in place of the one before."""
     kind = _kind(subject)
-    if kind is None:
+    if kind is None or kind == "planned":
         return None
     entries = _entries(subject, kind, context)
     if len(entries) > 1:

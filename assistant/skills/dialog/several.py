@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from assistant.home import PlannedCalls
 from assistant.skills.answers import (
     AlarmState,
     CancelAlarms,
@@ -117,6 +118,10 @@ def _context_after(context: SkillContext, answer: SkillAnswer, new: int) -> tupl
                 running = without_entries(running, numbers)
             case SetTimer(seconds, name):
                 running = replace(running, timers=(*running.timers, TimerState(new, name, seconds, seconds)))
+                new += 1
+            case SetAlarm(local_time, about=about, planned=PlannedCalls() as calls):
+                command = AlarmState(new, local_time, about, effect.weekdays, calls.targets)
+                running = replace(running, planned=(*running.planned, command))
                 new += 1
             case SetAlarm(local_time, about=None):
                 alarm = AlarmState(new, local_time, weekdays=effect.weekdays)

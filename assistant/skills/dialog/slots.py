@@ -8,7 +8,7 @@ from typing import Literal
 from assistant.skills.answers import AlarmState, Running, TimerState
 from assistant.skills.languages.sentences import TemplateMatch
 
-Kind = Literal["timer", "alarm", "reminder"]
+Kind = Literal["timer", "alarm", "reminder", "planned"]
 
 DURATION = frozenset({"a", "b", "c", "q", "ua", "ub", "uc", "part", "half", "quarters"})
 _CLOCK = frozenset({"h", "m", "half_day", "fraction", "side", "named_hour", "from_hour"})
@@ -27,7 +27,7 @@ def request(intent: str, **values: str) -> TemplateMatch:
 
 def kind_of(match: TemplateMatch) -> Kind | None:
     """Returns what the request is about."""
-    kinds: dict[str, Kind] = {"timer": "timer", "alarm": "alarm", "reminder": "reminder"}
+    kinds: dict[str, Kind] = {"timer": "timer", "alarm": "alarm", "reminder": "reminder", "planned": "planned"}
     return kinds.get(match.intent.partition("_")[0])
 
 
@@ -97,6 +97,8 @@ def entries_of(running: Running, kind: Kind) -> tuple[Entry, ...]:
     """Returns what is set of this kind."""
     if kind == "timer":
         return running.timers
+    if kind == "planned":
+        return running.planned
     return running.alarms if kind == "alarm" else running.reminders
 
 
@@ -107,6 +109,7 @@ def only(running: Running, numbers: Iterable[int]) -> Running:
         tuple(timer for timer in running.timers if timer.number in kept),
         tuple(alarm for alarm in running.alarms if alarm.number in kept),
         tuple(reminder for reminder in running.reminders if reminder.number in kept),
+        planned=tuple(command for command in running.planned if command.number in kept),
     )
 
 
@@ -118,4 +121,5 @@ def without_entries(running: Running, numbers: Iterable[int]) -> Running:
         timers=tuple(timer for timer in running.timers if timer.number not in gone),
         alarms=tuple(alarm for alarm in running.alarms if alarm.number not in gone),
         reminders=tuple(reminder for reminder in running.reminders if reminder.number not in gone),
+        planned=tuple(command for command in running.planned if command.number not in gone),
     )

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from assistant.home import HomeFault, HomePort
-from assistant.skills.answers import FAULT, HomeAction, SkillEffect
+from assistant.skills.answers import FAULT, HomeAction, SetAlarm, SkillEffect
+from assistant.skills.home.faults import fault_text
 
 CONFIRM_S = 0.3
 """Longest time that an answer waits for the home, in seconds. A slower failure is announced afterwards."""
@@ -93,6 +95,17 @@ class HomeActions:
         pending.task.add_done_callback(lambda _task: self._ended(pending))
         self._latest = pending
         return pending if action is not None else None
+
+    def make(self, command: SetAlarm, home: HomePort | None, tag: str) -> None:
+        """Makes a planned command that is due. A failure is announced in the language `tag`."""
+        assert command.planned is not None, "it is planned"
+        if home is None:
+            self.failures.append(command.announcement.replace(FAULT, fault_text("unreachable", tag)))
+            return
+        faults = tuple((fault, fault_text(fault, tag)) for fault in get_args(HomeFault))
+        action = HomeAction(command.planned.calls, faults=faults, late=command.announcement)
+        pending = PendingAction(action, home.act(action.calls), awaited=False)
+        pending.task.add_done_callback(lambda _task: self._ended(pending))
 
     def retract(self) -> None:
         """Notes that the turn of the latest action was retracted: the next turn decides about the action."""

@@ -1,22 +1,25 @@
 """The home: switches lights, heating, scenes and media by the names that they have in the home."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from datetime import UTC, datetime
 
-from assistant.home import HomePort, HomeState, Kind
-from assistant.home.names import Found, HomeIndex, HomeWords, Unclear
-from assistant.skills.answers import Reply, SkillAnswer, SkillContext
+from assistant.home import Device, HomePort, HomeState, Kind
+from assistant.home.groups import find_group
+from assistant.home.query import Found, Query, Unclear
+from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import ServiceAsked, WhichName
+from assistant.skills.dialog.several import answer_several
+from assistant.skills.home.faults import PACKAGE, fault_text
+from assistant.skills.home.planning import is_plannable, planned
 from assistant.skills.home.requests import HomeRequest
-from assistant.skills.home.words import WordFolder, home_words
+from assistant.skills.home.tables import HomeTables, home_tables
 from assistant.skills.kinds import Match
-from assistant.skills.languages.language import LANGUAGES, Language, ability_of, language_with, read_skill
-from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
+from assistant.skills.languages.language import ability_of
+from assistant.skills.languages.sentences import TemplateMatch
+from assistant.skills.reminders.planned import cancel_planned
 
 SKILL = "home"
-PACKAGE = "assistant.skills.home"
-"""Package with the sentences."""
 
 _SWITCHED: tuple[Kind, ...] = ("light", "switch", "fan", "media", "climate")
 _STARTED: tuple[Kind, ...] = (*_SWITCHED, "scene", "script")
@@ -53,22 +56,11 @@ _PLAIN_ORDERS = frozenset({"home_on", "home_off", "home_set", "home_color", "hom
 """Intents whose sentences are about a home, whatever the device is called."""
 
 
-@dataclass(slots=True)
-class _Tables:
-    """Tables of one language, and the index of the home's names in it."""
-
-    language: Language
-    sentences: SentenceTemplates
-    words: HomeWords
-    fold: WordFolder
-    index: HomeIndex | None = None
-
-    def index_of(self, state: HomeState) -> HomeIndex:
-        """Returns the index of these names. It is built once, until a name changes."""
-        index = self.index
-        if index is None or index.state.names_key != state.names_key:
-            self.index = index = HomeIndex(state, self.words, self.fold)
-        return index
+_NO_CONTEXT = SkillContext(datetime.min.replace(tzinfo=UTC))
+"""Several commands need no context: only the time of the whole sentence does."""
+_CANCEL = "home_cancel"
+"""Intent that cancels what is planned for devices."""
+_ALL_KINDS: tuple[Kind, ...] = (*_ASKABLE, "scene", "script")
 
 
 @dataclass(slots=True)
@@ -80,16 +72,12 @@ class HomeSkill:
     """
 
     home: HomePort
-    _tables: dict[str, _Tables] = field(default_factory=dict)
+    _tables: dict[str, HomeTables] = field(default_factory=dict)
 
     def load(self, code: str) -> None:
         """See `MatchingSkill`."""
         if code not in self._tables:
-            self._tables[code] = replace(_tables_of(code))
-
-    def for_home(self, home: HomePort) -> "HomeSkill":
-        """Returns the skill for another home. It shares the sentences, which take long to load."""
-        return HomeSkill(home, {code: replace(tables, index=None) for code, tables in self._tables.items()})
+            self._tables[code] = replace(home_tables(code))
 
     def prepare(self, state: HomeState) -> None:
         """Builds the indexes of new names. Called in a thread."""
@@ -113,79 +101,176 @@ class HomeSkill:
         """See `MatchingSkill`."""
         await self.home.aclose()
 
-    def match(self, text: str, code: str) -> Match | None:
+    def match(self, text: str, code: str, room: str = "") -> Match | None:
         """See `MatchingSkill`."""
-        tables, unknown = self._tables[code], None
-        for words, template_match in _matches(tables, text):
-            if _is_pronoun(tables, words):
-                return None  # "turn it off": see `follow_up`
-            match = self._match(tables, template_match, words, text)
-            if match is not None and not match.open_ended:
-                return match
-            unknown = unknown or match
-        return unknown
+        tables = self._tables[code]
+        return (
+            self._cancel(tables, text, room)
+            or self._timed(tables, text, lambda part: self._order(tables, part, room))
+            or _match_of(self._order(tables, text, room))
+        )
 
     def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
         """See `MatchingSkill`: "the floor lamp", after "Which one do you mean?"; "make it brighter", later."""
         tables, memory = self._tables[code], context.memory
         question, subject = memory.heard_question(context.last_reply, code), memory.last_asked(SKILL, code)
         if isinstance(question, WhichName) and question.skill == SKILL:
-            match = self._match(tables, question.match, text, text, is_answer=True)
-            if match is not None and not match.open_ended:
-                return match
+            answer = self._chosen(tables, question, text, context.room)
+            if answer is not None:
+                time = tables.times.find(question.time_phrase) if question.time_phrase else None
+                return _match_of(answer) if time is None else self._plan(tables, answer, time, question.time_phrase)
         if subject is None or not subject.name:
             return None
-        matches = _matches(tables, text)
-        of_pronoun = ((words, match) for words, match in matches if _is_pronoun(tables, words))
-        replies = (self._match(tables, match, subject.name, subject.name) for _, match in of_pronoun)
-        return next((match for match in replies if match is not None and not match.open_ended), None)
 
-    def _match(
-        self, tables: _Tables, match: TemplateMatch, words: str, text: str, *, is_answer: bool = False
-    ) -> Match | None:
+        def of_pronoun(part: str) -> SkillAnswer | None:
+            matches = _matches(tables, part)
+            orders = (match for words, match in matches if _is_pronoun(tables, words) and match.intent != _CANCEL)
+            answers = (self._answer(tables, match, subject.name, subject.name, "") for match in orders)
+            return next((answer for answer in answers if answer is not None and not answer.missing), None)
+
+        return self._timed(tables, text, of_pronoun) or _match_of(of_pronoun(text))
+
+    # ---- orders ----
+
+    def _order(self, tables: HomeTables, text: str, room: str) -> SkillAnswer | None:
+        """Returns the answer to an order without a time, or to a question; one that is missing for unknown devices."""
+        unknown = None
+        for words, match in _matches(tables, text):
+            if match.intent == _CANCEL:
+                continue
+            if _is_pronoun(tables, words):
+                return None  # "turn it off": see `follow_up`
+            answer = self._answer(tables, match, words, text, room)
+            if answer is not None and not answer.missing:
+                return answer
+            unknown = unknown or answer
+        return unknown
+
+    def _chosen(self, tables: HomeTables, question: WhichName, text: str, room: str) -> SkillAnswer | None:
+        """Returns the answer to the choice of a device: first among those that were told, then among all."""
+        for ids in (frozenset(question.ids), frozenset[str]()):
+            answer = self._answer(tables, question.match, text, text, room, among=ids, is_answer=True)
+            if answer is not None and not answer.missing and (answer.question is None or not ids):
+                return answer
+        return None
+
+    def _answer(
+        self,
+        tables: HomeTables,
+        match: TemplateMatch,
+        words: str,
+        text: str,
+        room: str,
+        *,
+        among: frozenset[str] = frozenset(),
+        is_answer: bool = False,
+    ) -> SkillAnswer | None:
+        """Returns the answer to a request; None if it is not about this home.
+
+        Args:
+            tables: The tables of the language.
+            match: The request.
+            words: Its words for the devices.
+            text: The sentence.
+            room: Where it is said.
+            among: Ids of the only devices that may be meant; empty: all.
+            is_answer: Whether the words answer the question which device is meant.
+        """
         state = self.home.state
         if state is None:
             return self._unread(tables, words)
         kinds, default, everything = _KINDS[match.intent]
         if match.intent == "home_set":
             kinds, default = _kinds_to_set(match, kinds)
+        near = tables.place_of(state, room)
+        measures = HomeRequest.measures if match.intent == "home_temperature" else _any_device
+        query = Query(
+            kinds,
+            default,
+            everything,
+            match.intent in _TOGETHER,
+            lambda device: measures(device) and (not among or device.id in among),
+            is_answer,
+            near,
+        )
         meant: Found | Unclear | None
-        if not words:  # "next song": every player
-            meant = Found(tuple(device for device in state.devices if device.kind in kinds), by_name=False)
+        if words:
+            meant = find_group(tables.index_of(state), words, query, tables.groups)
         else:
-            together, index = match.intent in _TOGETHER, tables.index_of(state)
-            only = HomeRequest.measures if match.intent == "home_temperature" else None
-            meant = index.find(words, kinds, default, everything, together=together, only=only, is_answer=is_answer)
+            meant = _of_room(state, query, is_of_room=match.intent == "home_temperature")
         request = HomeRequest(tables.language, self.home, match, self._what(tables, _as_written(words, text), meant))
         if meant is None:
             return self._unknown(tables, request, words, kinds)
         if isinstance(meant, Unclear):
-            return _match_of(request.ask_which(meant))
+            return request.ask_which(meant)
         subject = ServiceAsked(SKILL, match, request.what if words else "")
         current = {device.id: device for device in state.devices}
         devices = tuple(current[device.id] for device in meant.devices if device.id in current)
         answer = request.answer(devices)
-        return None if answer is None else _match_of(replace(answer, subjects=(subject,)))
+        return None if answer is None else replace(answer, subjects=(subject,))
 
-    def _unread(self, tables: _Tables, words: str) -> Match | None:
+    # ---- later ----
+
+    def _timed(self, tables: HomeTables, text: str, answer: Callable[[str], SkillAnswer | None]) -> Match | None:
+        """Returns the match of a command with a time. A time in front belongs to all commands of the sentence."""
+        for timed in tables.times.split(text):
+            found = answer(timed.rest)
+            if (found is None or found.missing) and timed.is_front:
+                found = answer_several(timed.rest, _NO_CONTEXT, tables.joint, lambda part, _context: answer(part))
+            if found is None or found.missing:
+                continue
+            match = self._plan(tables, found, timed.time, timed.phrase)
+            if match is not None:
+                return match
+        return None
+
+    def _plan(self, tables: HomeTables, answer: SkillAnswer, time: TemplateMatch, phrase: str) -> Match | None:
+        """Returns the match that plans an answer; None if it orders nothing that can be planned."""
+        if isinstance(answer.question, WhichName):
+            return _match_of(replace(answer, question=replace(answer.question, time_phrase=phrase)))
+        if not is_plannable(answer, time):
+            return None
+        key = self.home.key
+        return Match(SKILL, lambda context: planned(answer, time, context, tables.language, key), at_home=True)
+
+    def _cancel(self, tables: HomeTables, text: str, room: str) -> Match | None:
+        """Returns the match that cancels what is planned for devices: "cancel the light in ten minutes"."""
+        state = self.home.state
+        if state is None:
+            return None
+        for part in (*(timed.rest for timed in tables.times.split(text)), text):
+            for words, match in _matches(tables, part):
+                if match.intent != _CANCEL or _is_pronoun(tables, words):
+                    continue
+                query = Query(_ALL_KINDS, _ALL_KINDS, together=True, near=tables.place_of(state, room))
+                meant = find_group(tables.index_of(state), words, query, tables.groups)
+                if meant is not None:
+                    ids = meant.ids if isinstance(meant, Unclear) else tuple(device.id for device in meant.devices)
+                    what = self._what(tables, _as_written(words, text), meant)
+                    reply = cancel_planned(frozenset(ids), what, tables.language)
+                    return Match(SKILL, reply, at_home=True)
+        return None
+
+    # ---- words ----
+
+    def _unread(self, tables: HomeTables, words: str) -> SkillAnswer | None:
         """Returns the answer that the home is not reached, if the words are certainly about one."""
         if not any(word in tables.words.kinds or word in tables.words.every for word in tables.fold(words)):
             return None
-        fault = self.home.fault or "late"
-        text = tables.language.say(f"home_{'refused' if fault == 'not_found' else fault}")
-        return _match_of(SkillAnswer(text, SKILL, failed=True))
+        return SkillAnswer(fault_text(self.home.fault or "late", tables.language.code), SKILL, failed=True)
 
-    def _unknown(self, tables: _Tables, request: HomeRequest, words: str, kinds: Sequence[Kind]) -> Match | None:
+    def _unknown(
+        self, tables: HomeTables, request: HomeRequest, words: str, kinds: Sequence[Kind]
+    ) -> SkillAnswer | None:
         """Returns the answer that the device may not be used, or is not in this home."""
         meant = {tables.words.kinds.get(word) for word in tables.fold(words)}
         if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
-            return _match_of(request.say("home_guarded"))
+            return request.say("home_guarded")
         if request.match.intent not in _PLAIN_ORDERS or "named" in request.match.values:
             return None
-        unknown = SkillAnswer(request.say("home_unknown").text, SKILL, missing=True)
-        return Match(SKILL, _reply(unknown), missing=True, open_ended=True, at_home=True)
+        return replace(request.say("home_unknown"), missing=True)
 
-    def _what(self, tables: _Tables, device_words: str, meant: Found | Unclear | None) -> str:
+    def _what(self, tables: HomeTables, device_words: str, meant: Found | Unclear | None) -> str:
         """Returns what is switched: the name of one device, else the user's words without an article."""
         if isinstance(meant, Found) and meant.by_name:
             return meant.devices[0].name
@@ -195,24 +280,30 @@ class HomeSkill:
         return " ".join(words)
 
 
-@lru_cache(maxsize=len(LANGUAGES))
-def _tables_of(code: str) -> _Tables:
-    """Returns the tables of a language without the names of a home. Homes share them."""
-    language = language_with(PACKAGE, code)
-    sentences = SentenceTemplates(language, [read_skill(PACKAGE, code)])
-    words = home_words(language, sentences.wording)
-    for text in sentences.wording.warm_up:
-        list(sentences.find_all(text))
-    return _Tables(language, sentences, words, WordFolder(language, sentences.wording))
+def _any_device(_device: Device) -> bool:
+    return True
 
 
-def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:
+def _of_room(state: HomeState, query: Query, *, is_of_room: bool) -> Found | None:
+    """Returns the devices that a request without words for them means: those of the room, or all.
+
+    `is_of_room`: whether it means nothing without a room: "what is the temperature" is for the weather then.
+    """
+    devices = [device for device in state.devices if query.allows(device)]
+    here = [device for device in devices if query.near and query.near in (device.area, device.floor)]
+    if is_of_room:
+        return Found(tuple(here), by_name=False) if here else None
+    playing = [device for device in here if device.is_on]
+    return Found(tuple(playing or devices), by_name=False)
+
+
+def _matches(tables: HomeTables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
     matches = [(_device_words(match), match) for match in tables.sentences.find_all(tables.fold.without_signs(text))]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 
-def _is_pronoun(tables: _Tables, words: str) -> bool:
+def _is_pronoun(tables: HomeTables, words: str) -> bool:
     """Returns whether the words for the devices are "it", "that"."""
     return bool(words) and all(word in tables.words.pronouns for word in tables.fold(words))
 
@@ -239,12 +330,8 @@ def _kinds_to_set(match: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[
     return kinds, ("light",)
 
 
-def _match_of(answer: SkillAnswer) -> Match:
-    return Match(SKILL, _reply(answer), at_home=True)
-
-
-def _reply(answer: SkillAnswer) -> Reply:
-    def reply(_context: SkillContext) -> SkillAnswer:
-        return answer
-
-    return reply
+def _match_of(answer: SkillAnswer | None) -> Match | None:
+    """Returns the match with this answer. More words may follow unknown ones, which may belong to a name."""
+    if answer is None:
+        return None
+    return Match(SKILL, lambda _context: answer, missing=answer.missing, open_ended=answer.missing, at_home=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from assistant.home import Device, HomePort, Kind, ServiceCall
-from assistant.home.names import MAX_ASKED, Unclear
+from assistant.home.query import MAX_ASKED, Unclear
 from assistant.skills.answers import FAULT, HomeAction, SkillAnswer
 from assistant.skills.dialog.memory import WhichName
 from assistant.skills.languages.language import Language
@@ -56,7 +56,7 @@ class HomeRequest:
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
         answer = self.say("home_which", names=names)
-        question = WhichName(SKILL, self.match, tuple(shown))
+        question = WhichName(SKILL, self.match, tuple(shown), unclear.ids)
         return replace(answer, question=question, question_text=answer.text.partition(":")[0])
 
     @staticmethod

@@ -6,7 +6,8 @@ from typing import cast
 from num2words import num2words
 
 from assistant.home import Kind
-from assistant.home.names import HomeWords, Words, folded
+from assistant.home.likeness import folded
+from assistant.home.query import HomeWords, Words
 from assistant.skills.languages.language import Language, read_skill
 from assistant.skills.languages.numerals import find_numbers
 from assistant.skills.languages.words import Wording, plain_words
@@ -74,6 +75,8 @@ def home_words(language: Language, wording: Wording) -> HomeWords:
         tuple(frozenset(folder.all(words)) for words in data["sorts"]),
         frozenset(folder.all(data["plural"])),
         frozenset(folder.all(data["every"])),
+        frozenset(folder.all(data["all"])),
+        tuple(sorted((folder(run) for run in data["here"]), key=len, reverse=True)),
         frozenset(folder.all(data["everywhere"])),
         frozenset(folder(data["small"])),
         frozenset(folder(data["pronouns"])),

@@ -41,7 +41,7 @@ _DAY_SLOTS = {"day": 1, "at_weekday": 1, "every_weekday": 2, "every": 2, "also_w
 _BEFORE_TASK = ("d'", "de ", "que ", "qué ")
 """Words that introduce the task in French and Spanish: "rappelle-moi d'appeler Anna"."""
 # Prefixes of intents with durations and times of day.
-_TIMED = ("timer_", "alarm_", "reminder_", "snooze")
+_TIMED = ("timer_", "alarm_", "reminder_", "snooze", "schedule_")
 
 
 @dataclass(frozen=True, slots=True)

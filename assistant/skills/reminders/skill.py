@@ -2,6 +2,7 @@
 
 from assistant.skills.kinds import SentenceSkill, without_match
 from assistant.skills.languages.language import LANGUAGES
+from assistant.skills.reminders.planned import CANCEL, cancel_requested, tell_planned
 from assistant.skills.reminders.replies import (
     cancel_reminders,
     set_incomplete_reminder,
@@ -21,7 +22,8 @@ REPLIES = {
         "reminder_shift": shift_alarm,
         "reminder_cancel": cancel_reminders,
         "reminder_list": without_match(tell_reminders),
-    }
+    },
+    "home": {CANCEL: cancel_requested, "planned_list": without_match(tell_planned)},
 }
 
 SKILL: Skill = Skill(

@@ -198,15 +198,20 @@ def order(situation: Situation, number: int, action: TimerOrder) -> RequestedCha
 
 
 def cancel(situation: Situation, numbers: Sequence[int]) -> RequestedChange:
-    """Cancels timers, alarms and reminders. Raises RefusedChangeError if one of them is not set."""
+    """Cancels timers, alarms, reminders and planned commands. Raises RefusedChangeError if one of them is not set."""
+    planned = {command.number for command in situation.running.planned}
     for number in numbers:
-        _entry(situation.running, number)
+        if number not in planned:
+            _entry(situation.running, number)
     language, count = situation.language, len(set(numbers))
     text = language.say("all_cancelled", of=count, count=language.phrases.count(count))
     return RequestedChange(CancelAll(tuple(dict.fromkeys(numbers))), text)
 
 
 def _entry(running: Running, number: int) -> TimerState | AlarmState:
+    """Returns what is set. A planned command to a home is only cancelled."""
+    if any(command.number == number for command in running.planned):
+        raise RefusedChangeError(f"id {number} is a home command: cancel it and plan another one")
     entries: tuple[TimerState | AlarmState, ...] = (*running.timers, *running.alarms, *running.reminders)
     found = next((entry for entry in entries if entry.number == number), None)
     if found is None:
@@ -232,7 +237,12 @@ def listed(situation: Situation) -> str:
         f"{_written(alarm.local_time)} | {_repeated(alarm.weekdays)}"
         for alarm in (*running.alarms, *running.reminders)
     )
-    lines = [*timers, *alarms]
+    commands = (
+        f"{command.number} | home command | {command.about or '-'} | {_written(command.local_time)} | "
+        f"{_repeated(command.weekdays)}"
+        for command in running.planned
+    )
+    lines = [*timers, *alarms, *commands]
     return "\n".join([f"now: {_written(situation.now)}", *(lines or ["nothing is set"])])
 
 

@@ -19,8 +19,8 @@ class ShownTimer:
 
     Attributes:
         number: Its number, as in effects.
-        kind: The kind.
-        name: Name of a timer, or what to remind of; "" if there is none.
+        kind: The kind. A planned command to a home is shown as a reminder.
+        name: Name of a timer, what to remind of, or what is done; "" if there is none.
         state: Whether it runs, is paused, or rings now.
         left_s: Seconds until it rings; 0 while it rings.
         length_s: Length of a timer as set; 0 for an alarm or a reminder.
@@ -61,7 +61,7 @@ def _set(running: Running, now: datetime) -> Iterator[ShownTimer]:
     for timer in running.timers:
         state: Literal["running", "paused"] = "paused" if timer.paused else "running"
         yield ShownTimer(timer.number, "timer", timer.name or "", state, timer.left_s, timer.length_s)
-    for alarm in (*running.alarms, *running.reminders):
+    for alarm in (*running.alarms, *running.reminders, *running.planned):
         kind: Literal["alarm", "reminder"] = "alarm" if alarm.about is None else "reminder"
         left_s = max(0.0, _left_s(alarm, now))
         yield ShownTimer(

@@ -279,18 +279,20 @@ def snooze(match: TemplateMatch, language: Language) -> Reply:
 def cancel_everything(match: TemplateMatch, language: Language) -> Reply:
     """Cancels all timers, alarms and reminders, or all of two kinds."""
     slots = ("kinds", "more_kinds", "last_kinds")
-    kinds = {match.values[slot] for slot in slots if slot in match.values} or {"t", "a", "r"}
+    kinds = {match.values[slot] for slot in slots if slot in match.values} or {"t", "a", "r", "p"}
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         running = context.running
         timers = tuple(timer.number for timer in running.timers) if "t" in kinds else ()
         alarms = tuple(alarm.number for alarm in running.alarms) if "a" in kinds else ()
         reminders = tuple(reminder.number for reminder in running.reminders) if "r" in kinds else ()
-        count = len(timers) + len(alarms) + len(reminders)
+        planned = tuple(command.number for command in running.planned) if "p" in kinds else ()
+        count = len(timers) + len(alarms) + len(reminders) + len(planned)
         if not count:
             return language.say("nothing_set")
         effects: list[SkillEffect] = [CancelTimers(timers)] if timers else []
-        effects += [CancelAlarms((*alarms, *reminders))] if alarms or reminders else []
+        others = (*alarms, *reminders, *planned)
+        effects += [CancelAlarms(others)] if others else []
         effect = effects[0] if len(effects) == 1 else Several(tuple(effects))
         return AnswerWithEffect(language.say("all_cancelled", of=count, count=language.phrases.count(count)), effect)
 

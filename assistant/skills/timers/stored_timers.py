@@ -1,8 +1,10 @@
 """Timers, alarms and reminders as they are stored, and what the store must do. Pure."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.home import PlannedCalls, ServiceCall
 from assistant.skills.answers import SetAlarm, SetTimer
 from assistant.skills.timers.timers import Alarm, Entry, Timer
 
@@ -22,6 +24,7 @@ class StoredTimer:
         announcement: Sentence to say when it rings.
         weekdays: Weekdays on which it rings again, as digits 0 to 6 ("01234"); None: it rings once.
         room: Name of the room in which it was set; "" if that is not known.
+        planned: The calls of a planned command as JSON; None: it rings.
     """
 
     key: str
@@ -34,6 +37,7 @@ class StoredTimer:
     announcement: str
     weekdays: str | None = None
     room: str = ""
+    planned: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
         effect.announcement,
         weekdays,
         entry.room,
+        None if effect.planned is None else text_of(effect.planned),
     )
 
 
@@ -104,8 +109,34 @@ def entry_of(number: int, row: StoredTimer, now_s: float, now: datetime) -> Entr
     if row.local_time is not None:
         local_time = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
         weekdays = tuple(int(digit) for digit in row.weekdays or "")
-        return Alarm(number, SetAlarm(local_time, row.announcement, row.name, weekdays=weekdays), row.room)
-    effect = SetTimer(row.length_s or 0.0, row.name, row.announcement)
+        planned = None if row.planned is None else planned_of(row.planned)
+        effect = SetAlarm(local_time, row.announcement, row.name, weekdays=weekdays, planned=planned)
+        return Alarm(number, effect, row.room)
+    timer = SetTimer(row.length_s or 0.0, row.name, row.announcement)
     if row.due_at is None:
-        return Timer(number, effect, now_s, row.left_s, row.room)
-    return Timer(number, effect, now_s + row.due_at - now.timestamp(), room=row.room)
+        return Timer(number, timer, now_s, row.left_s, row.room)
+    return Timer(number, timer, now_s + row.due_at - now.timestamp(), room=row.room)
+
+
+def text_of(planned: PlannedCalls) -> str:
+    """Returns planned calls as they are stored."""
+    calls = [[call.domain, call.service, call.targets, dict(call.data)] for call in planned.calls]
+    return json.dumps({"home": planned.home, "calls": calls})
+
+
+def planned_of(text: str) -> PlannedCalls | None:
+    """Returns stored calls; None if the text is damaged."""
+    try:
+        stored = json.loads(text)
+        calls = tuple(
+            ServiceCall(
+                str(domain),
+                str(service),
+                tuple(map(str, targets)),
+                tuple((str(key), tuple(value) if isinstance(value, list) else value) for key, value in data.items()),
+            )
+            for domain, service, targets, data in stored["calls"]
+        )
+        return PlannedCalls(calls, str(stored["home"])) if calls else None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

@@ -36,6 +36,7 @@ from assistant.skills.answers import (
 MAX_TIMERS = 20
 MAX_ALARMS = 20
 MAX_REMINDERS = 20
+MAX_PLANNED = 20
 
 SNOOZABLE_S = 600.0
 """Time after the ring in which "snooze" refers to it."""
@@ -186,6 +187,11 @@ class Timers:
     _used_s: float = 0.0
 
     @property
+    def homes(self) -> None:
+        """The homes of commands that are due without a conversation: none, the conversation makes them itself."""
+        return None
+
+    @property
     def any_set(self) -> bool:
         """Whether any timer, alarm or reminder is set, rings or was not answered."""
         return bool(self._entries or self._sounding or self._unanswered)
@@ -302,7 +308,12 @@ class Timers:
         alarms = [
             AlarmState(entry.number, entry.set_to.local_time, entry.set_to.about, entry.set_to.weekdays)
             for entry in self.entries
-            if isinstance(entry, Alarm)
+            if isinstance(entry, Alarm) and entry.set_to.planned is None
+        ]
+        planned = [
+            AlarmState(e.number, e.set_to.local_time, e.set_to.about, e.set_to.weekdays, e.set_to.planned.targets)
+            for e in self.entries
+            if isinstance(e, Alarm) and e.set_to.planned is not None
         ]
         alarms.sort(key=lambda state: (state.local_time, state.number))
         snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
@@ -312,6 +323,7 @@ class Timers:
             tuple(state for state in alarms if state.about is not None),
             self._rung[0] if snoozable and self._rung is not None else None,
             self.sounding(),
+            tuple(sorted(planned, key=lambda state: (state.local_time, state.number))),
         )
 
     def sounding(self) -> tuple[Rung, ...]:
@@ -326,7 +338,7 @@ class Timers:
 
     def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
         """Returns whether anything is due within this time."""
-        return any(entry.overdue_s(now_s, now) >= -seconds for entry in self.entries)
+        return any(not is_planned(entry) and entry.overdue_s(now_s, now) >= -seconds for entry in self.entries)
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements that are due by now, in the order in which they were set. Each is returned once.
@@ -348,9 +360,25 @@ class Timers:
 
     def take_due(self, now_s: float, now: datetime) -> tuple[Entry, ...]:
         """Removes and returns what is due by now, in the order in which it was set. See `due`."""
-        due = sorted(entry.number for entry in self.entries if entry.overdue_s(now_s, now) >= 0)
-        self._ended.extend(due)
-        return self.remove(due)
+        return self._end(entry for entry in self.entries if not is_planned(entry) and entry.overdue_s(now_s, now) >= 0)
+
+    def take_planned(self, now: datetime, is_ready: Callable[[Alarm], bool] = lambda _alarm: True) -> tuple[Alarm, ...]:
+        """Removes and returns the planned commands that are due by now and ready, in order."""
+        due = [e for e in self.entries if isinstance(e, Alarm) and is_planned(e) and e.overdue_s(0.0, now) >= 0]
+        taken = self._end(alarm for alarm in due if is_ready(alarm))
+        return tuple(entry for entry in taken if isinstance(entry, Alarm))
+
+    def take_commands(self, now: datetime) -> tuple[Alarm, ...]:
+        """Removes and returns the planned commands that are due by now, and sets those that are done again."""
+        taken = self.take_planned(now)
+        for alarm in taken:
+            self.set_next(alarm, now)
+        return taken
+
+    def _end(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+        numbers = sorted(entry.number for entry in entries)
+        self._ended.extend(numbers)
+        return self.remove(numbers)
 
     def set_next(self, entry: Entry, now: datetime) -> Entry | None:
         """Sets the next occurrence of what has rung, and returns it; None if it rings once."""
@@ -366,10 +394,20 @@ class Timers:
         self._rung = (Rung(entry.number, entry.set_to), now_s)
 
 
+def is_planned(entry: Entry) -> bool:
+    """Returns whether an entry is a command to a home, which does not ring."""
+    return isinstance(entry, Alarm) and entry.set_to.planned is not None
+
+
 def _limit(entry: Entry) -> tuple[int, Callable[[Entry], bool]]:
     """Returns how many entries of its kind there may be, and whether another one is of that kind."""
     if isinstance(entry, Timer):
         return MAX_TIMERS, lambda other: isinstance(other, Timer)
+    if is_planned(entry):
+        return MAX_PLANNED, is_planned
     is_alarm = entry.set_to.about is None
     most = MAX_ALARMS if is_alarm else MAX_REMINDERS
-    return most, lambda other: isinstance(other, Alarm) and (other.set_to.about is None) == is_alarm
+    return (
+        most,
+        lambda other: isinstance(other, Alarm) and not is_planned(other) and (other.set_to.about is None) == is_alarm,
+    )

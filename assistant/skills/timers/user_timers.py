@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
+from assistant.home.directory import HomeDirectory
 from assistant.skills.answers import Rung, Running, SetAlarm, SetTimer, SkillEffect, TimerEffect, timer_effects
 from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write, entry_of, row_of
-from assistant.skills.timers.timers import Alarm, Change, Entry, Timer, Timers
+from assistant.skills.timers.timers import Alarm, Change, Entry, Timer, Timers, is_planned
 
 LATE_S = 60.0
 """Longest delay of a ring, in seconds. A timer that is overdue by more is reported as missed."""
@@ -36,6 +37,12 @@ PRESENT_S = 1.0
 
 CLOCK_STEP_S = 2.0
 """A difference between wall clock and loop time that changes by more than this is a step of the wall clock."""
+
+LATEST_CALL_S = 120.0
+"""Longest delay of a planned command, in seconds. One that is overdue by more is not done, but reported."""
+
+MAX_FAILURES = 4
+"""Sentences about planned commands that wait to be told."""
 
 MAX_PENDING = 1000
 """Limit on the entries that wait to be written while the disk fails."""
@@ -92,6 +99,8 @@ class SharedTimers:
         claims: Entries that are due and need the store's permission to ring, with their content.
         released: Keys of entries that were claimed and not announced.
         renewed: Keys of entries that still ring.
+        homes: The homes that planned commands can be made in now.
+        failures: Sentences to tell: planned commands that were not done.
     """
 
     local_now: Callable[[], datetime]
@@ -104,6 +113,10 @@ class SharedTimers:
     claims: list[StoredTimer] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     renewed: list[str] = field(default_factory=list)
+    homes: HomeDirectory = field(default_factory=HomeDirectory)
+    failures: list[str] = field(default_factory=list)
+    _claimed_calls: dict[int, tuple[Alarm, float]] = field(default_factory=dict)  # and the loop time of the claim
+    _due_calls: list[Alarm] = field(default_factory=list)
     _rows: dict[int, tuple[Entry, StoredTimer]] = field(default_factory=dict)
     _ringing: dict[int, _Ringing] = field(default_factory=dict)
     _sounding: dict[int, _Sounding] = field(default_factory=dict)
@@ -134,7 +147,7 @@ class SharedTimers:
         if not self.stored:
             return
         current = {entry.number: entry for entry in self.timers.entries}
-        kept = current.keys() | self._ringing.keys() | self._announced.keys() | self._sounding.keys()
+        kept = current.keys() | self._busy()
         for number in [number for number in self._rows if number not in kept]:
             self._delete(number)
         now = self.local_now()
@@ -168,7 +181,7 @@ class SharedTimers:
     @property
     def any_set(self) -> bool:
         """Whether anything is set, rings or waits to be announced."""
-        return self.timers.any_set or self.is_ringing or bool(self._sounding)
+        return self.timers.any_set or self.is_ringing or bool(self._sounding or self.failures)
 
     def sounding(self, conversation: "UserTimers | None" = None) -> tuple[Rung, ...]:
         """Returns what rings now, in this conversation or in any, in the order in which it began."""
@@ -203,8 +216,11 @@ class SharedTimers:
         unanswered = self._take_unanswered(conversation, now_s)
         if unanswered:
             return (self.missed_text(unanswered, now),)
-        if not self._ringing or not self._is_preferred(conversation, now_s):
+        if not (self._ringing or self.failures) or not self._is_preferred(conversation, now_s):
             return ()
+        if self.failures:
+            failures, self.failures = tuple(self.failures), []
+            return failures
         ready = [
             ringing
             for _, ringing in sorted(self._ringing.items())
@@ -250,6 +266,59 @@ class SharedTimers:
                 self.claims.append(row[1])
                 self.wake()
 
+    def _busy(self) -> set[int]:
+        """Returns the numbers of the entries that are due and not done with."""
+        return {*self._ringing, *self._announced, *self._sounding, *self._claimed_calls}
+
+    # ---- planned commands ----
+
+    def next_calls_s(self) -> float:
+        """Returns the seconds until the next planned command is due; infinity without one."""
+        now = self.local_now()
+        overdue_s = (entry.overdue_s(0.0, now) for entry in self.timers.entries if is_planned(entry))
+        return min((-seconds for seconds in overdue_s if seconds < 0), default=math.inf)
+
+    def begin_calls(self, now_s: float) -> None:
+        """Takes the planned commands that are due. Each is made by one process, which the store decides.
+
+        A command whose home is not reached waits for it: another process, or a client that connects, may have it.
+        """
+        for number, (_alarm, claimed_s) in tuple(self._claimed_calls.items()):
+            if now_s - claimed_s > CLAIM_TIMEOUT_S:
+                self._permit_calls(number)
+        now = self.local_now()
+        for alarm in self.timers.take_planned(now, lambda alarm: self._can_begin(alarm, now)):
+            self._claimed_calls[alarm.number] = alarm, now_s
+            row = self._rows.get(alarm.number)
+            if self.stored and row is not None:
+                self.claims.append(row[1])
+                self.wake()
+            else:
+                self._permit_calls(alarm.number)
+
+    def _can_begin(self, alarm: Alarm, now: datetime) -> bool:
+        planned = alarm.set_to.planned
+        is_late = alarm.overdue_s(0.0, now) > LATEST_CALL_S
+        return is_late or (planned is not None and self.homes.find(planned) is not None)
+
+    def _permit_calls(self, number: int) -> None:
+        """Lets a planned command be made. It leaves the store before, so that it is never made twice."""
+        alarm, _claimed_s = self._claimed_calls.pop(number)
+        self._due_calls.append(alarm)
+        self._announced[number] = 0.0, alarm
+        self._forget(number)
+        self.wake()
+
+    def take_due_calls(self) -> tuple[Alarm, ...]:
+        """Removes and returns the planned commands that are to be made now."""
+        taken, self._due_calls = tuple(self._due_calls), []
+        return taken
+
+    def report_failure(self, text: str) -> None:
+        """Has a conversation of the user tell that a planned command was not done."""
+        if len(self.failures) < MAX_FAILURES:
+            self.failures.append(text)
+
     def _is_preferred(self, conversation: "UserTimers", now_s: float) -> bool:
         present = (timers for timers, seen_s in self._seen_s.items() if now_s - seen_s <= PRESENT_S)
         return all(timers.used_s <= conversation.used_s for timers in present)
@@ -259,6 +328,13 @@ class SharedTimers:
     def on_claimed(self, key: str, *, permitted: bool) -> None:
         """Receives the store's answer to a claim. Without permission the entry was changed, or rings elsewhere."""
         number = self._number_of(key)
+        if number is not None and number in self._claimed_calls:
+            if permitted:
+                self._permit_calls(number)
+            else:
+                del self._claimed_calls[number]
+                del self._rows[number]
+            return
         if number is None or number not in self._ringing:
             return
         if permitted:
@@ -272,7 +348,7 @@ class SharedTimers:
         by_key = {row.key: row for row in rows}
         now = self.local_now()
         known = {row.key: number for number, (_, row) in self._rows.items()}
-        busy = self._ringing.keys() | self._announced.keys() | self._sounding.keys()
+        busy = self._busy()
         for key, number in known.items():
             if key not in by_key and key not in self.pending and number not in busy:
                 self.timers.remove([number])
@@ -296,6 +372,7 @@ class SharedTimers:
             if now_s - at_s > HEARD_AFTER_S:
                 self._forget(number)
         self._move_rings(now_s)
+        self.begin_calls(now_s)
         for ringing in list(self._ringing.values()):
             if now_s - ringing.since_s > UNHEARD_S:
                 self._set_again(ringing.entry)
@@ -320,6 +397,7 @@ class SharedTimers:
     def _set_again(self, entry: Entry) -> None:
         self._ringing.pop(entry.number, None)
         self._sounding.pop(entry.number, None)
+        self._claimed_calls.pop(entry.number, None)
         self.timers.set_entries([entry])
         if entry.number in self._rows:
             self.released.append(self._rows[entry.number][1].key)
@@ -356,12 +434,15 @@ class SharedTimers:
         self.take_pending()
         for ringing in self._ringing.values():
             ringing.permitted = True
+        for number in tuple(self._claimed_calls):
+            self._permit_calls(number)
 
     def end(self) -> None:
         """The program ends: deletes what was announced. The rest stays in the store for the next start."""
         for number in list(self._announced):
             self._forget(number)
-        for entry in [ring.entry for ring in self._ringing.values()] + [ring.entry for ring in self._sounding.values()]:
+        ringing = [ring.entry for ring in self._ringing.values()] + [ring.entry for ring in self._sounding.values()]
+        for entry in (*ringing, *(alarm for alarm, _claimed_s in self._claimed_calls.values())):
             self._set_again(entry)
 
     def _forget(self, number: int) -> None:
@@ -438,6 +519,15 @@ class UserTimers:
     def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
         """Returns whether anything is due within this time, or waits to be announced."""
         return self.shared.is_ringing or self.shared.timers.rings_within(seconds, now_s, now)
+
+    @property
+    def homes(self) -> HomeDirectory:
+        """The homes of commands that are due, whether or not a conversation is open."""
+        return self.shared.homes
+
+    def take_commands(self, _now: datetime) -> tuple[Alarm, ...]:
+        """Returns nothing: the program makes planned commands, whether or not a conversation is open."""
+        return ()
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements for this conversation, each once. Those of `sounding` ring."""

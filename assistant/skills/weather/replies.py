@@ -69,7 +69,7 @@ class WeatherSkill:
         """See `MatchingSkill`."""
         await self.service.aclose()
 
-    def match(self, text: str, code: str) -> Match | None:
+    def match(self, text: str, code: str, room: str = "") -> Match | None:
         """See `MatchingSkill`."""
         match = self._find(text, code)
         return None if match is None else self._reply(match, self._tables[code][0])

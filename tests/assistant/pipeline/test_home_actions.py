@@ -8,7 +8,7 @@ import pytest
 from support.conversations.simulation import Simulation, Utterance
 
 from assistant.events import Problem
-from assistant.home import HomeFault, HomeState, ServiceCall
+from assistant.home import SERVERS_HOME, HomeFault, HomeState, ServiceCall
 from assistant.pipeline.engines import ReplyOptions
 from assistant.skills.answers import FAULT, HomeAction, SkillEffect
 from assistant.skills.home.pending_action import CONFIRM_S
@@ -30,6 +30,7 @@ class StubHome:
     fault: HomeFault | None = None
     state: HomeState | None = None
     kinds: frozenset[str] = frozenset()
+    key: str = SERVERS_HOME
     calls: list[tuple[float, ServiceCall]] = field(default_factory=list)
     tasks: "list[asyncio.Task[HomeFault | None]]" = field(default_factory=list)
 

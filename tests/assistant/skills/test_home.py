@@ -236,7 +236,7 @@ def test_home_is_read_again_when_the_user_begins_to_speak() -> None:
     ("code", "request_", "said", "calls"),
     [
         ("en", "turn on the light", "the floor lamp", ["turn_on light.floor_lamp"]),
-        ("en", "dim the lamp to 20 percent", "the bedroom one", []),
+        ("en", "dim the lamp to 20 percent", "the bedroom one", ["turn_on light.bedroom_reading brightness_pct=20"]),
         ("en", "turn on the light", "the second one", ["turn_on light.floor_lamp"]),
         ("en", "turn on the light", "Kitchen light, please.", ["turn_on light.kitchen"]),
         ("en", "turn on the light", "tell me a story", []),

@@ -323,7 +323,7 @@ def test_damaged_entry_is_set_aside_and_the_others_work(path: Path, world: World
     first.exchange()
     first.kill()
     with sqlite3.connect(path) as database:
-        database.execute(f"INSERT INTO timers VALUES ({values}, '')")
+        database.execute(f"INSERT INTO timers VALUES ({values}, '', NULL)")
     database.close()
     reading = TimerFile(path, world.wall_s)
     assert reading.exchange(Pending()).damaged == 1

@@ -38,7 +38,7 @@ async def kept(path: Path) -> AsyncGenerator[Running]:
     problems: list[str] = []
     timers = SharedTimers(lambda: NOON, say_missed, lambda: f"{id(problems)} {next(keys)}")
     file = TimerFile(path, NOON.timestamp, timeout_s=0.05)
-    running = Running(TimerKeeper(timers, file, problems.append), timers.join(), problems)
+    running = Running(TimerKeeper(timers, file, problems.append, lambda _alarm: None), timers.join(), problems)
     task = asyncio.create_task(running.keeper.run())
     try:
         yield running
@@ -72,7 +72,8 @@ def stored(path: Path) -> set[str]:
 def add_damaged_entry(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(
-            "INSERT INTO timers VALUES ('a', NULL, 'x', NULL, NULL, '0001-01-01T00:00:00', 1, 'y', NULL, NULL)"
+            "INSERT INTO timers VALUES "
+            "('a', NULL, 'x', NULL, NULL, '0001-01-01T00:00:00', 1, 'y', NULL, NULL, '', NULL)"
         )
 
 
@@ -208,4 +209,6 @@ async def test_stored_timers_are_known_after_the_first_reading(tmp_path: Path) -
 async def test_first_reading_is_not_waited_for_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timer_keeper, "FIRST_READ_TIMEOUT_S", 0.01)
     timers = SharedTimers(lambda: NOON, say_missed, lambda: "key")
-    await TimerKeeper(timers, TimerFile(tmp_path / "t", NOON.timestamp), lambda _text: None).wait_for_first_reading()
+    await TimerKeeper(
+        timers, TimerFile(tmp_path / "t", NOON.timestamp), lambda _text: None, lambda _alarm: None
+    ).wait_for_first_reading()

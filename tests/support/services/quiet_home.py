@@ -1,14 +1,14 @@
 """A home that is not there: known devices, and no calls."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 
 from support.conversations.loaded_skills import SpokenSkills, with_shared_tables
 
 from assistant.config.home_settings import HomeSection
-from assistant.home import Device, HomeFault, HomeState, names_key
+from assistant.home import SERVERS_HOME, Device, HomeFault, HomeState, ServiceCall, names_key
 from assistant.skills.answers import HomeAction, SkillAnswer, SkillContext
 from assistant.skills.home.replies import HomeSkill
 
@@ -23,8 +23,11 @@ class QuietHome:
     fault: HomeFault | None = None
     kinds: frozenset[str] = HomeSection().used_kinds
     refreshed: int = 0
+    key: str = SERVERS_HOME
 
-    def act(self, *_calls: object) -> "asyncio.Task[HomeFault | None]":
+    def act(
+        self, _calls: Sequence[ServiceCall], _after: "asyncio.Task[HomeFault | None] | None" = None
+    ) -> "asyncio.Task[HomeFault | None]":
         raise AssertionError("only a committed turn acts")
 
     def refresh_soon(self) -> None:
@@ -34,17 +37,9 @@ class QuietHome:
         pass
 
 
-def ask_home(home: QuietHome, said: str, code: str = "en") -> SkillAnswer | None:
-    skills = with_shared_tables(SpokenSkills([loaded_skill(code).for_home(home)]), code)
-    return skills.answer(said, SkillContext(NOW, language=code))
-
-
-@cache
-def loaded_skill(code: str) -> HomeSkill:
-    """Returns the skill with the sentences of a language."""
-    skill = HomeSkill(QuietHome(None))
-    skill.load(code)
-    return skill
+def ask_home(home: QuietHome, said: str, code: str = "en", **context: object) -> SkillAnswer | None:
+    skills = with_shared_tables(SpokenSkills([HomeSkill(home)]), code)
+    return skills.answer(said, SkillContext(NOW, language=code, **context))  # type: ignore[arg-type]
 
 
 def calls_of(answer: SkillAnswer | None) -> list[str]:

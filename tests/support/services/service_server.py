@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from assistant.home.names import folded
+from assistant.home.likeness import folded
 
 RECORDINGS = Path(__file__).parents[2] / "service_recordings"
 TOKEN = "ey.test-token.x"

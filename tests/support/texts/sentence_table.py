@@ -8,7 +8,16 @@ import pytest
 from support.texts.text_cases import plain_text
 
 TABLE = Path(__file__).with_name("sentences.txt")
-PLACES = ("", "lists", "home", "weather", "answer cache", "answer cache, second turn", "size of a request")
+PLACES = (
+    "",
+    "lists",
+    "home",
+    "furnished home",
+    "weather",
+    "answer cache",
+    "answer cache, second turn",
+    "size of a request",
+)
 SITUATIONS = ("now", "set", "rings", "rang")
 
 

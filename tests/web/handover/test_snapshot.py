@@ -59,6 +59,7 @@ FIELDS_OF_VERSION = {
     11: "4cfae5f5c1dea51d",
     12: "d5bdb3dbf405b7af",
     13: "182263bf2ab57d57",
+    14: "0534fb7b21786a1b",
 }
 """A digest of the classes and fields of each version. If it differs, add a version: gateways of two may run at once."""
 

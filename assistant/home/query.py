@@ -1,0 +1,95 @@
+"""Words for homes in one language, the devices that a request may mean, and those that it means."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from assistant.home import Device, Kind
+
+Words = tuple[str, ...]
+
+MAX_ASKED = 3
+"""Devices named when the assistant asks which one is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class HomeWords:
+    """The words of one language for homes.
+
+    Attributes:
+        kinds: Maps a word to the kind of devices it means: "lamp" to light.
+        sorts: Groups of words for the same sort of device: "tv", "television".
+        plural: Words that mean all devices of their kind: "lights".
+        every: Words that mean all devices: "everything".
+        all: Words with which devices of the whole home are meant, not those of a room: "all lights".
+        here: Word runs for the room in which somebody speaks: "in here".
+        everywhere: Words for the whole home, which limit nothing.
+        small: Articles and prepositions, which are ignored.
+        pronouns: Words that name no device: "it".
+        floors: Groups of names for the same floor: "downstairs", "ground floor".
+        compounds: Whether names and kinds are written as one word: "Küchenlicht".
+    """
+
+    kinds: Mapping[str, Kind]
+    sorts: tuple[frozenset[str], ...]
+    plural: frozenset[str]
+    every: frozenset[str]
+    all: frozenset[str]
+    here: tuple[Words, ...]
+    everywhere: frozenset[str]
+    small: frozenset[str]
+    pronouns: frozenset[str]
+    floors: tuple[tuple[Words, ...], ...]
+    compounds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The devices that are meant.
+
+    Attributes:
+        devices: One or several.
+        by_name: Whether one device was named; else they are those of a place or kind.
+    """
+
+    devices: tuple[Device, ...]
+    by_name: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """The words mean one device but fit several.
+
+    Attributes:
+        names: Their names for the question.
+        ids: Their entity ids, in the same order.
+    """
+
+    names: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The devices that may be meant.
+
+    Attributes:
+        kinds: Their kinds.
+        default: The kinds that are meant by a place alone.
+        everything: The kinds that are meant by "everything"; empty: as `default`.
+        together: Whether "the light" means all lights if there are several; else the user is asked.
+        only: Returns whether a device may be meant; None: each may.
+        is_answer: Whether the assistant asked which device is meant, so that a number alone is enough.
+        near: The area or floor that is meant if none is named; "" for none.
+    """
+
+    kinds: Sequence[Kind]
+    default: Sequence[Kind] = ()
+    everything: Sequence[Kind] = ()
+    together: bool = False
+    only: Callable[[Device], bool] | None = None
+    is_answer: bool = False
+    near: str = ""
+
+    def allows(self, device: Device) -> bool:
+        """Returns whether a device may be meant, wherever it is."""
+        return device.kind in self.kinds and (self.only is None or self.only(device))

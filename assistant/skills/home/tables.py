@@ -1,0 +1,69 @@
+"""The tables of the home skill in one language: its sentences, the words for homes, and the index of their names."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from assistant.home import HomeState
+from assistant.home.groups import GroupWords, group_words
+from assistant.home.names import HomeIndex
+from assistant.home.query import HomeWords
+from assistant.skills.dialog.several import joint_pattern
+from assistant.skills.dialog.words import dialog_words
+from assistant.skills.home.faults import PACKAGE
+from assistant.skills.home.times import TimePhrases
+from assistant.skills.home.words import WordFolder, home_words
+from assistant.skills.languages.language import LANGUAGES, Language, language_with, read_skill
+from assistant.skills.languages.sentences import SentenceTemplates
+
+
+@dataclass(slots=True)
+class HomeTables:
+    """Tables of one language, and the index of one home's names in it.
+
+    Attributes:
+        language: Gives the sentences.
+        sentences: The requests.
+        words: Words for homes.
+        groups: Words between names.
+        fold: Returns the words of a text for comparison.
+        times: Finds times.
+        joint: Matches what stands between two requests.
+        index: The names of a home; None: there was no request yet.
+    """
+
+    language: Language
+    sentences: SentenceTemplates
+    words: HomeWords
+    groups: GroupWords
+    fold: WordFolder
+    times: TimePhrases
+    joint: re.Pattern[str]
+    index: HomeIndex | None = None
+
+    def index_of(self, state: HomeState) -> HomeIndex:
+        """Returns the index of these names. It is built once, until a name changes."""
+        index = self.index
+        if index is None or index.state.names_key != state.names_key:
+            self.index = index = HomeIndex(state, self.words, self.fold)
+        return index
+
+    def place_of(self, state: HomeState, room: str) -> str:
+        """Returns the area or floor that a room is, by its name or an alias; "" for none."""
+        return (self.index_of(state).place(room) or "") if room else ""
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def home_tables(code: str) -> HomeTables:
+    """Returns the tables of a language without the names of a home. Homes share them. It blocks at the first time."""
+    language, data = language_with(PACKAGE, code), read_skill(PACKAGE, code)
+    sentences = SentenceTemplates(language, [data])
+    fold = WordFolder(language, sentences.wording)
+    times = TimePhrases(language)
+    groups = group_words(data["words"]["joints"], data["words"]["exceptions"])
+    joint = joint_pattern(dialog_words(code).joints)
+    tables = HomeTables(language, sentences, home_words(language, sentences.wording), groups, fold, times, joint)
+    for text in sentences.wording.warm_up:
+        list(sentences.find_all(text))
+        list(times.split(text))
+    return tables

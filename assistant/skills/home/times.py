@@ -1,0 +1,84 @@
+"""Finds the time in a command to a home: "in ten minutes", "at half past seven", "for twenty minutes". Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from assistant.skills.alarms.replies import names_time
+from assistant.skills.home.faults import PACKAGE
+from assistant.skills.languages.language import Language, read_skill, shared_files
+from assistant.skills.languages.numerals import Numerals
+from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
+from assistant.skills.timers.durations import duration_s
+
+_MAX_PHRASE_WORDS = 10
+_MAX_WORDS = 40
+_FRONT = 1
+"""Words that may stand before a time that belongs to all commands of a sentence: "please in ten minutes …"."""
+_DIGIT = re.compile(r"\d")
+_MARKS = ".,?!;:¿¡"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A command with its time.
+
+    Attributes:
+        rest: The words without the time.
+        time: The time, with the intent "schedule_in", "schedule_at" or "schedule_for".
+        phrase: Its words.
+        is_front: Whether it stands in front, and so belongs to all commands of the sentence.
+    """
+
+    rest: str
+    time: TemplateMatch
+    phrase: str
+    is_front: bool
+
+
+class TimePhrases:
+    """The times of one language."""
+
+    def __init__(self, language: Language) -> None:
+        """Builds the templates, which blocks."""
+        times = read_skill(PACKAGE, language.code)["times"]
+        rules = [{**shared, "intents": {}} for shared in shared_files(language.code)]
+        self._templates = SentenceTemplates(language, [*rules, {"intents": times["intents"]}])
+        self._cues = frozenset(times["cues"].split())
+        self._anywhere = frozenset(times["units"].split())
+        self._numerals: Numerals = language.numerals
+
+    def find(self, phrase: str) -> TemplateMatch | None:
+        """Returns the time that all of `phrase` is; None for other words."""
+        match = self._templates.find(phrase)
+        if match is None or not (names_time(match) or duration_s(match)):
+            return None
+        return match
+
+    def split(self, text: str) -> Iterator[Timed]:
+        """Yields the ways in which a part of `text` is a time and the rest may be a command."""
+        tokens = text.split()
+        if len(tokens) > _MAX_WORDS:
+            return
+        plain = [token.lower().strip(_MARKS) for token in tokens]
+        for begin, word in enumerate(plain):
+            numbered = self._is_timely(word)
+            if not (word in self._cues or numbered):
+                continue
+            window = plain[begin : begin + _MAX_PHRASE_WORDS]
+            last = max((index for index, near in enumerate(window) if self._is_timely(near)), default=None)
+            if last is None:
+                continue
+            for end in range(min(begin + _MAX_PHRASE_WORDS, len(tokens)), begin + 1, -1):
+                phrase = " ".join(tokens[begin:end])
+                match = self.find(phrase)
+                rest = [*tokens[:begin], *tokens[end:]]
+                if match is not None and rest:
+                    yield Timed(" ".join(rest), match, phrase, begin <= _FRONT)
+                    break
+
+    def _is_timely(self, word: str) -> bool:
+        """Returns whether a word may be the number, or the unit, of a time."""
+        if word in self._anywhere or _DIGIT.search(word) is not None:
+            return True
+        return self._numerals.number((word,), 0)[0] is not None

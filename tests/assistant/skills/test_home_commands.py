@@ -1,0 +1,172 @@
+"""Several commands to a home, commands for later, and commands that mean the room of the user."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.services.furnished_home import done_by, furnished_home
+from support.services.quiet_home import NOW, QuietHome, ask_home, home_with
+from support.texts.sentence_table import Section, sentence_cases
+
+from assistant.home import Device, HomeState, names_key
+from assistant.skills.answers import AlarmState, CancelAlarms, Running, SetAlarm, SkillAnswer
+from assistant.skills.dialog.memory import Memory, Remember
+
+
+def ask(said: str, code: str = "en", **context: object) -> SkillAnswer | None:
+    return ask_home(furnished_home(code), said, code, **context)
+
+
+@sentence_cases("furnished home")
+def test_command_is_understood(section: Section, row: list[str]) -> None:
+    expected = section.expected(row)
+    answer = ask(row[1], row[0], room=expected["room"].strip("-"))
+    text = "-" if answer is None or answer.missing else answer.text
+    assert {"text": text, "does": done_by(answer)} == {name: expected[name] for name in ("text", "does")}
+
+
+def after(answer: SkillAnswer | None, code: str = "en", **context: object) -> dict[str, Any]:
+    """Returns the context of the next turn."""
+    assert answer is not None
+    remember = Remember(answer.question, answer.question_text, answer.text, answer.subjects, language=code)
+    return {"memory": Memory().after(remember, 0.0), "last_reply": answer.text, **context}
+
+
+@pytest.mark.parametrize(
+    ("said", "does"),
+    [
+        ("the desk lamp", "Fri 22:53 turn_off light.desk"),
+        ("the second one", "Fri 22:53 turn_off light.spot"),
+        ("the bedroom one", "Fri 22:53 turn_off light.bedroom"),
+        ("the one in the office", "Fri 22:53 turn_off light.desk"),
+    ],
+)
+def test_time_of_a_command_outlasts_the_question_which_device(said: str, does: str) -> None:
+    assert done_by(ask(said, **after(ask("turn off the light in ten minutes")))) == does
+
+
+@pytest.mark.parametrize(
+    ("code", "request_", "said", "does"),
+    [
+        ("en", "turn on the light", "both", "turn_on light.a light.b"),
+        ("en", "turn on the light", "the other one", "-"),
+        ("en", "turn on the light", "the kitchen lamp", "turn_on light.a"),
+        ("en", "turn on the light", "the last one", "turn_on light.b"),
+        ("en", "turn on the light", "neither", "-"),
+        ("en", "turn on the light", "all of them", "turn_on light.a light.b"),
+        ("de", "mach das Licht an", "beide", "turn_on light.a light.b"),
+        ("de", "mach das Licht an", "die zweite", "turn_on light.b"),
+        ("fr", "allume la lumière", "les deux", "turn_on light.a light.b"),
+        ("fr", "allume la lumière", "la deuxième", "turn_on light.b"),
+        ("es", "enciende la luz", "las dos", "turn_on light.a light.b"),
+        ("es", "enciende la luz", "la segunda", "turn_on light.b"),
+    ],
+)
+def test_short_answer_to_the_question_which_device(code: str, request_: str, said: str, does: str) -> None:
+    names = {
+        "en": ("Kitchen & Hall lamp", "Desk lamp"),
+        "de": ("Küchenlampe", "Schreibtischlampe"),
+        "fr": ("Lampe cuisine", "Lampe bureau"),
+        "es": ("Lámpara cocina", "Lámpara mesa"),
+    }[code]
+    home = home_with(*(Device(f"light.{key}", name, "off", "light") for key, name in zip("ab", names, strict=True)))
+    asked = ask_home(home, request_, code)
+    assert asked is not None
+    assert asked.question is not None
+    assert done_by(ask_home(home, said, code, **after(asked, code))) == does
+
+
+def test_pronoun_of_a_later_turn_is_planned() -> None:
+    first = ask("turn on the desk lamp")
+    assert done_by(ask("turn it off in ten minutes", **after(first))) == "Fri 22:53 turn_off light.desk"
+
+
+def test_room_is_found_by_an_alias_of_its_area() -> None:
+    home = furnished_home()
+    state = home.state
+    assert state is not None
+    aliases = {"Kitchen": ("Galley",)}
+    key = names_key(state.devices, state.areas, state.floors, aliases)
+    named = QuietHome(HomeState(state.devices, state.areas, state.floors, key, aliases))
+    assert done_by(ask_home(named, "turn on the light", room="Galley")) == "turn_on light.kitchen light.spot"
+
+
+def planned(number: int, minutes: int, about: str, *targets: str) -> AlarmState:
+    local_time = NOW.replace(tzinfo=None, hour=23, minute=minutes)
+    return AlarmState(number, local_time, about, targets=frozenset(targets))
+
+
+LAMP, FAN = planned(3, 0, "Desk lamp off", "light.desk"), planned(5, 30, "Fan on", "fan.office")
+PLANNED = Running(planned=(LAMP, FAN))
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "numbers"),
+    [
+        ("en", "cancel the desk lamp", (3,)),
+        ("en", "cancel the light in ten minutes", (3,)),
+        ("en", "cancel everything that is scheduled", (3, 5)),
+        ("en", "cancel all scheduled commands", (3, 5)),
+        ("en", "cancel everything", (3, 5)),
+        ("de", "storniere den Ventilator", (5,)),
+        ("de", "sag die Schreibtischlampe ab", (3,)),
+        ("fr", "annule la lampe de bureau", (3,)),
+        ("es", "cancela el ventilador", (5,)),
+    ],
+)
+def test_planned_command_is_cancelled(code: str, said: str, numbers: tuple[int, ...]) -> None:
+    answer = ask(said, code, running=PLANNED)
+    assert answer is not None
+    assert answer.effect == CancelAlarms(numbers)
+
+
+def test_last_planned_command_is_cancelled_by_that() -> None:
+    first = ask("turn off the desk lamp in ten minutes")
+    assert first is not None
+    assert isinstance(first.effect, SetAlarm)
+    command = AlarmState(7, first.effect.local_time, first.effect.about, targets=frozenset({"light.desk"}))
+    running = Running(planned=(LAMP, command))
+    cancelled = ask("cancel that", **after(first, running=running))
+    assert cancelled is not None
+    assert (cancelled.text, cancelled.effect) == ("Cancelled: Desk lamp off.", CancelAlarms((7,)))
+
+
+def test_planned_command_is_not_moved_as_a_reminder() -> None:
+    first = ask("turn off the desk lamp in ten minutes")
+    assert first is not None
+    assert isinstance(first.effect, SetAlarm)
+    command = AlarmState(7, first.effect.local_time, first.effect.about)
+    assert ask("make it eight", **after(first, running=Running(planned=(command,)))) is None
+
+
+def test_several_planned_commands_are_asked_for() -> None:
+    other = planned(9, 50, "Desk lamp on", "light.desk")
+    running = Running(planned=(LAMP, other))
+    asked = ask("cancel the desk lamp", running=running)
+    assert asked is not None
+    assert asked.effect is None
+    chosen = ask("the second one", **after(asked, running=running))
+    assert chosen is not None
+    assert chosen.effect == CancelAlarms((9,))
+
+
+def test_planned_commands_are_listed() -> None:
+    answer = ask("what is scheduled", running=PLANNED)
+    assert answer is not None
+    assert answer.text == "Planned: at eleven PM: Desk lamp off and at eleven thirty PM: Fan on."
+
+
+def test_too_many_planned_commands_are_refused() -> None:
+    many = Running(planned=tuple(replace(LAMP, number=number) for number in range(20)))
+    answer = ask("turn off the fan in ten minutes", running=many)
+    assert answer is not None
+    assert (answer.effect, "twenty planned commands" in answer.text) == (None, True)
+
+
+def test_lock_is_never_opened_after_a_while() -> None:
+    home = home_with(Device("lock.door", "Front door", "unlocked", "lock"))
+    home.kinds = frozenset({"lock"})
+    assert (
+        done_by(ask_home(home, "unlock the front door for ten minutes")) == "unlock lock.door; Fri 22:53 lock lock.door"
+    )
+    assert done_by(ask_home(home, "lock the front door for ten minutes")) == "-"
