@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from assistant.home import Device, HomePort, Kind, ServiceCall
+from assistant.home import Device, HomePort, HomeState, Kind, ServiceCall
 from assistant.tools import ToolError
 from llm.chat import Function
 
@@ -48,7 +48,8 @@ _ACTIONS = {
 
 DEVICES = Function(
     "home_devices",
-    "Lists the devices of the user's home with id, name, kind, area and state. Call it before home_control.",
+    "Lists the devices of the user's home with id, name, kind, area and state, and the room in which the user speaks. "
+    "Call it before home_control. If the user names no place, devices of that room are meant.",
     json.dumps(
         {
             "type": "object",
@@ -76,9 +77,15 @@ CONTROL = Function(
 class HomeTools:
     """Implements `Tools`. Only the devices that the configuration allows can be read and changed."""
 
-    def __init__(self, home: Callable[[], HomePort | None]) -> None:
-        """`home`: returns the home; None if the user of the conversation may not use it."""
+    def __init__(self, home: Callable[[], HomePort | None], room: Callable[[], str] = lambda: "") -> None:
+        """Reads nothing yet.
+
+        Args:
+            home: Returns the home; None if the user of the conversation may not use it.
+            room: Returns the room in which the user speaks; "" if it is not known.
+        """
         self._home = home
+        self._room = room
 
     @property
     def functions(self) -> tuple[Function, ...]:
@@ -94,7 +101,7 @@ class HomeTools:
             raise ToolError(f"the home is not reachable ({home.fault or 'late'})")
         given = json.loads(arguments)
         if name == DEVICES.name:
-            return _listed(home.state.devices, str(given.get("area") or ""))
+            return _listed(home.state, str(given.get("area") or ""), self._room())
         fault = await home.act(_calls(home.state.devices, given))
         if fault is not None:
             raise ToolError(f"not done: the home failed ({fault})")
@@ -105,14 +112,22 @@ class HomeTools:
         return lambda: None
 
 
-def _listed(devices: Sequence[Device], area: str) -> str:
-    area_name = area.casefold()
-    shown = [
-        device for device in devices if not area_name or area_name in {device.area.casefold(), device.floor.casefold()}
-    ]
-    lines = [f"{d.id} | {d.name} | {d.kind} | {d.area} | {d.state}{_measured(d)}" for d in shown[:MAX_LISTED]]
+def _listed(state: HomeState, area: str, room: str = "") -> str:
+    """Returns the devices of an area or floor, one a line. The room is in the result, so that no prompt changes."""
+    places = {
+        place
+        for place in (*state.areas, *state.floors, *(device.area for device in state.devices))
+        if area.casefold() in {name.casefold() for name in (place, *state.place_aliases.get(place, ()))}
+    }
+    shown = [device for device in state.devices if not area or places & {device.area, device.floor}]
+    lines = [f"{d.id} | {_names(d)} | {d.kind} | {d.area} | {d.state}{_measured(d)}" for d in shown[:MAX_LISTED]]
+    lines = [f"the user is in: {room}", *lines] if room and lines else lines
     rest = [f"and {len(shown) - MAX_LISTED} more: name an area"] if len(shown) > MAX_LISTED else []
     return "\n".join([*lines, *rest]) or "no devices"
+
+
+def _names(device: Device) -> str:
+    return ", ".join((device.name, *device.aliases))
 
 
 def _measured(device: Device) -> str:

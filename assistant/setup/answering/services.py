@@ -193,6 +193,6 @@ def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) 
 
     weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
     return [
-        HomeTools(lambda: effects.home),
+        HomeTools(lambda: effects.home, lambda: effects.room),
         *(WeatherTools(service, settings.assistant.language) for service in weather),
     ]

@@ -5,10 +5,12 @@ import json
 from collections.abc import Awaitable, Callable
 
 import pytest
+from support.services.quiet_home import QuietHome
 from support.services.service_server import TOKEN, Reply, ServiceServer, service_server
 from support.texts.text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection, WeatherSection
+from assistant.home import Device, HomeState
 from assistant.home.connection import HomeConnection
 from assistant.support.json_http import JsonHttp
 from assistant.tools import ToolError
@@ -43,6 +45,19 @@ def test_devices_are_listed_by_area() -> None:
         assert await tools.call("home_devices", '{"area": "nowhere"}') == "no devices"
 
     run_home(test)
+
+
+async def test_model_is_told_the_room_and_all_names() -> None:
+    lamp = Device("light.lamp", "Lamp", "on", "light", "Living Room", aliases=("Moon",))
+    fan = Device("fan.fan", "Fan", "off", "fan", "Kitchen")
+    state = HomeState((lamp, fan), ("Living Room", "Kitchen"), place_aliases={"Living Room": ("Lounge",)})
+    home, room = QuietHome(state), "Kitchen"
+    tools = HomeTools(lambda: home, lambda: room)
+    every = await tools.call("home_devices", "{}")
+    lines = ["light.lamp | Lamp, Moon | light | Living Room | on", "fan.fan | Fan | fan | Kitchen | off"]
+    assert every.splitlines() == ["the user is in: Kitchen", *lines]
+    room = ""
+    assert await tools.call("home_devices", '{"area": "lounge"}') == lines[0]
 
 
 def test_devices_are_changed_once() -> None:
