@@ -82,11 +82,18 @@ def serving_wyoming(
 ) -> Callable[[], Coroutine[Any, Any, None]]:
     """Returns the background task that serves Wyoming clients until `ended`."""
     from web.wyoming.connection import WyomingParts  # noqa: PLC0415 - on use: most servers need no library for it
+    from web.wyoming.detection import Detectors  # noqa: PLC0415
+    from web.wyoming.handling import TextConversations  # noqa: PLC0415
     from web.wyoming.server import WyomingServer  # noqa: PLC0415
 
     assert parts is not None
     assert parts.choices is not None, "a server with engines has choices"
-    return WyomingServer(listening, WyomingParts(parts.choices, session_acceptor), ended).run
+    loader, initial_config = parts.engine_loader, parts.initial_config
+    conversations = TextConversations(
+        session_acceptor, lambda: initial_config(loader.voice.name), lambda: loader.language_model is not None
+    )
+    services = WyomingParts(parts.choices, session_acceptor, conversations, Detectors(parts.choices))
+    return WyomingServer(listening, services, ended).run
 
 
 def api_routes(

@@ -7,14 +7,11 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from assistant.checks.wyoming import OPTION, wyoming_place
 from assistant.config.errors import ConfigError
 from web.access.access_control import is_loopback, is_unspecified
 from web.sockets.listening_sockets import BACKLOG, listen
-
-_OPTION = "--wyoming"
-_FORM = "write tcp://127.0.0.1:10300, tcp://0.0.0.0:10300 for other machines, or unix:///run/repartee.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +55,14 @@ class WyomingSockets:
 
 def listen_wyoming(uri: str) -> WyomingSockets:
     """Opens the listening sockets of a URI. Raises ConfigError."""
+    place = wyoming_place(uri)
+    if place.path is not None:
+        return WyomingSockets((_unix_socket(place.path),), f"unix://{place.path}", path=place.path)
+    host = place.host
     try:
-        parts = urlsplit(uri)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigError([f"{_OPTION} {uri}: {error}; {_FORM}"]) from error
-    if parts.scheme == "unix" and not parts.netloc and len(parts.path) > 1:
-        path = Path(parts.path)
-        return WyomingSockets((_unix_socket(path),), f"unix://{path}", path=path)
-    if parts.scheme != "tcp" or not host or port is None or parts.path not in {"", "/"}:
-        raise ConfigError([f"{_OPTION} {uri}: not an address of a Wyoming server; {_FORM}"])
-    try:
-        sockets = listen(host, port, loopback_only=False)
+        sockets = listen(host, place.port, loopback_only=False)
     except ConfigError as error:
-        raise ConfigError([problem.replace("--", f"{_OPTION} {uri}: ", 1) for problem in error.problems]) from error
+        raise ConfigError([problem.replace("--", f"{OPTION} {uri}: ", 1) for problem in error.problems]) from error
     shown = "localhost" if is_unspecified(host) else f"[{host}]" if ":" in host else host
     is_open = not all(is_loopback(str(listener.getsockname()[0])) for listener in sockets)
     return WyomingSockets(tuple(sockets), f"tcp://{shown}:{sockets[0].getsockname()[1]}", is_open)
@@ -90,7 +81,7 @@ def _unix_socket(path: Path) -> socket.socket:
         listener.close()
         in_use = error.errno == errno.EADDRINUSE
         why = "in use by another server or a file" if in_use else error.strerror or os.strerror(error.errno or 0)
-        message = f"{_OPTION} unix://{path}: the server cannot listen there ({why}); choose another path"
+        message = f"{OPTION} unix://{path}: the server cannot listen there ({why}); choose another path"
         raise ConfigError([message]) from error
     return listener
 

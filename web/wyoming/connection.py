@@ -6,8 +6,11 @@
     transcribe                       audio-start, -chunk …, -stop        transcript-start, -chunk …, transcript, -stop
     synthesize                                                           audio-start, -chunk …, -stop
     synthesize-start                 synthesize-chunk …, -stop           the same, then synthesize-stopped
+    transcript, recognize                                                handled-start, -chunk …, handled, handled-stop
+    detect                           audio-start, -chunk …, -stop        detection …, not-detected
+    –                                audio-start, -chunk …, -stop        voice-started, voice-stopped, …
 
-Other events are ignored, as the protocol demands.
+Other events are ignored, as the protocol demands. An `error` ends the connection.
 """
 
 import asyncio
@@ -17,19 +20,23 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from wyoming.asr import Transcribe
+from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.event import Event
 from wyoming.info import Describe
+from wyoming.intent import Recognize
 from wyoming.ping import Ping, Pong
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop
+from wyoming.wake import Detect
 
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from audio.units import Pcm
 from web.limits.session_acceptor import SessionAcceptor
 from web.limits.session_limits import LOADING, SessionRefusedError
 from web.wyoming.description import describe
-from web.wyoming.events import ClientGoneError, EventWriter, FramingError, WyomingError, read_event
+from web.wyoming.detection import Detectors
+from web.wyoming.events import MAX_LINE_BYTES, ClientGoneError, EventWriter, FramingError, WyomingError, read_event
+from web.wyoming.handling import Question, TextConversations, not_handled
 from web.wyoming.sound_input import SoundInput
 from web.wyoming.synthesis import TextStream, VoiceWish, synthesize
 from web.wyoming.transcription import Transcription, TranscriptionWish
@@ -38,6 +45,8 @@ IDLE_TIMEOUT_S = 600.0
 """A client that sends nothing for this long, and waits for nothing, is disconnected."""
 SOUND_TIMEOUT_S = 30.0
 """Time limit for the next event of a client that sends sound or text of a request: it keeps a slot."""
+LINGER_S = 5.0
+"""Time limit for a refused client to disconnect."""
 LOADING_TIMEOUT_S = 30.0
 """Longest wait for the engines. Clients that start with the server would otherwise give up."""
 LOADING_STEP_S = 0.1
@@ -70,10 +79,14 @@ class WyomingParts:
     Attributes:
         choices: The engines.
         acceptor: Limits the requests that are worked on at a time.
+        conversations: Answers texts.
+        detectors: Listens for wake words and voices.
     """
 
     choices: EngineChoices
     acceptor: SessionAcceptor
+    conversations: TextConversations
+    detectors: Detectors
 
 
 @dataclass(slots=True)
@@ -99,6 +112,9 @@ class WyomingConnection:
             AudioStart(0, 0, 0).event().type: self._audio_start,
             AudioChunk(0, 0, 0, b"").event().type: self._audio_chunk,
             AudioStop().event().type: self._audio_stop,
+            Transcript("").event().type: self._transcript,
+            Recognize("").event().type: self._recognize,
+            Detect().event().type: self._detect,
             Synthesize("").event().type: self._synthesize,
             SynthesizeStart().event().type: self._synthesize_start,
             SynthesizeChunk("").event().type: self._synthesize_chunk,
@@ -127,18 +143,22 @@ class WyomingConnection:
         try:
             while (event := await self._next_event()) is not None:
                 handle = self._handlers.get(event.type)
-                if handle is None:
-                    continue
-                try:
+                if handle is not None:
                     await handle(event)
-                except WyomingError as error:
-                    await self._drop_sound()
-                    self._drop_text()
-                    await self.writer.send(error)
             if self._text is None and self._work is not None:  # a client may stop sending and still read
                 await self._work
-        except FramingError as error:
-            await self.writer.send(error)
+        except WyomingError as error:
+            await self._drop_sound()
+            self._drop_text()
+            await self.writer.fail(error)
+            await self._ignore_rest()
+
+    async def _ignore_rest(self) -> None:
+        """Reads what a refused client still sends: closing the connection earlier would lose the reason."""
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(LINGER_S):
+                while await self.reader.read(MAX_LINE_BYTES):
+                    pass
 
     async def _next_event(self) -> Event | None:
         """Returns the next event; None when there is none in time or any more. Raises FramingError."""
@@ -159,7 +179,7 @@ class WyomingConnection:
 
     async def _describe(self, _event: Event) -> None:
         await self._wait_until_ready()
-        await self.writer.send(await describe(self.parts.choices))
+        await self.writer.send(await describe(self.parts.choices, self.parts.detectors.words()))
 
     async def _ping(self, event: Event) -> None:
         text = Ping.from_event(event).text
@@ -201,10 +221,9 @@ class WyomingConnection:
         finally:
             self._work = None
         if failure is not None:
-            with suppress(ClientGoneError):
-                await self.writer.send(failure)
+            await self.writer.fail(failure)
 
-    # ---- speech to text ----
+    # ---- requests with sound ----
 
     async def _transcribe(self, event: Event) -> None:
         await self._drop_sound()
@@ -217,13 +236,27 @@ class WyomingConnection:
         self._sound = await Transcription.begin(self.parts.choices, wish, self.writer, self._tasks)
 
     async def _audio_start(self, event: Event) -> None:
-        if self._sound is not None:
-            self._input.begin(event)
+        if self._sound is None:
+            await self._begin_voices()
+        self._input.begin(event)
 
     async def _audio_chunk(self, event: Event) -> None:
-        if self._sound is not None:
-            for pcm in self._input.chunk(event):
-                await self._sound.take(pcm)
+        if self._sound is None:
+            await self._begin_voices()
+        assert self._sound is not None
+        for pcm in self._input.chunk(event):
+            await self._sound.take(pcm)
+
+    async def _begin_voices(self) -> None:
+        """Begins to answer sound without a request."""
+        await self._wait_until_ready()
+        self._input, self._sound = SoundInput(), self.parts.detectors.voices(self.writer)
+
+    async def _detect(self, event: Event) -> None:
+        await self._drop_sound()
+        await self._wait_until_ready()
+        request = _parsed(Detect.from_event, event)
+        self._input, self._sound = SoundInput(), await self.parts.detectors.wake_words(request, self.writer)
 
     async def _audio_stop(self, _event: Event) -> None:
         sound, slot = self._sound, self._slot
@@ -248,6 +281,27 @@ class WyomingConnection:
         if sound is not None:
             await sound.aclose()
         await self._slot.aclose()
+
+    # ---- conversations ----
+
+    async def _transcript(self, event: Event) -> None:
+        request = _parsed(Transcript.from_event, event)
+        await self._handle(Question.of(request.text, request.language, request.context))
+
+    async def _recognize(self, event: Event) -> None:
+        request = _parsed(Recognize.from_event, event)
+        await self._handle(Question.of(request.text, None, request.context, is_recognize=True))
+
+    async def _handle(self, question: Question) -> None:
+        await self._wait_until_ready()
+
+        async def handle() -> None:
+            if question.text:
+                await self.parts.conversations.handle(question, self.writer)
+            else:
+                await self.writer.send(not_handled(question, ""))
+
+        await self._begin_work(handle)
 
     # ---- text to speech ----
 

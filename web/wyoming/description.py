@@ -1,32 +1,41 @@
 """Describes the installed engines in the `info` of Wyoming."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, metadata, version
 
 from wyoming.info import (
     AsrModel,
     AsrProgram,
     Attribution,
+    HandleModel,
+    HandleProgram,
     Info,
     TtsProgram,
     TtsVoice,
+    WakeModel,
+    WakeProgram,
 )
 
 from assistant.models.language_names import NAMES
 from assistant.registry.listening import RECOGNIZERS
+from assistant.registry.skills import SKILLS
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.conversation.engine_options import EngineOptions, base_of
+from assistant.setup.listening.wake_words import wake_words
 from assistant.setup.voices.installed import installed_voices
 
 PROGRAM = "repartee"
 """Name of each program, as `select-program` names it."""
 
+WAKE_LANGUAGE = "en"
+"""Language of the wake words, which are English."""
+
 _OURS = Attribution("Repartee", "")
 _HOME_PAGES = ("homepage", "repository", "source", "source code")
 
 
-async def describe(choices: EngineChoices) -> Info:
-    """Returns what is installed, as it is now."""
+async def describe(choices: EngineChoices, wake: Sequence[str]) -> Info:
+    """Returns what is installed, as it is now; `wake`: the wake words."""
     options, loader = await choices.refresh(), choices.loader
     chosen = {choice.stage: choice for choice in loader.chosen}
     own = version(PROGRAM)
@@ -36,10 +45,10 @@ async def describe(choices: EngineChoices) -> Info:
         engine = RECOGNIZERS.get(listening.name)
         attribution = _OURS if engine is None else attribution_of(engine.name, engine.packages)
         languages = languages_of(choices, options)
-        model = AsrModel(listening.name, attribution, True, listening.detail or None, None, languages)
+        listener = AsrModel(listening.name, attribution, True, listening.detail or None, None, languages)
         info.asr = [
             AsrProgram(
-                PROGRAM, _OURS, True, "Speech to text of Repartee", own, [model],
+                PROGRAM, _OURS, True, "Speech to text of Repartee", own, [listener],
                 supports_transcript_streaming=True,
                 prefers_noise_reduction_enabled=False,
             )
@@ -51,6 +60,32 @@ async def describe(choices: EngineChoices) -> Info:
                 supports_synthesize_streaming=True,
             )
         ]  # fmt: skip
+    answering, settings = chosen.get("llm"), loader.settings
+    if answering is not None:
+        languages = languages_of(choices, options)
+        if loader.language_model is None:
+            languages = [
+                language for language in languages if any(language in skill.languages for skill in SKILLS.all())
+            ]
+        model = HandleModel(answering.name, _OURS, True, answering.detail or None, None, languages)
+        info.handle = [
+            HandleProgram(
+                PROGRAM, _OURS, True, "The assistant: skills and language model", own, [model],
+                supports_handled_streaming=True,
+                supports_home_control=bool(settings.home.url),
+            )
+        ]  # fmt: skip
+    if wake:
+        engines = wake_words()
+        words = [
+            WakeModel(
+                word, attribution_of(detector.name, detector.packages), True, detector.words[word], None,
+                [WAKE_LANGUAGE], detector.words[word],
+            )
+            for word in wake
+            if (detector := engines[word])
+        ]  # fmt: skip
+        info.wake = [WakeProgram(PROGRAM, _OURS, True, "Wake words of Repartee", own, words)]
     return info
 
 

@@ -6,6 +6,7 @@ reader has no limits.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -26,7 +27,7 @@ SEND_TIMEOUT_S = 30.0
 """Time limit for a client to take what is sent."""
 
 WRITE_BUFFER_BYTES = 64 << 10
-"""Bytes that wait in this process for a client. While there are more, `post` sends nothing."""
+"""Bytes that may wait in this process for a client; then what is sent waits."""
 
 
 class WyomingError(Exception):
@@ -123,6 +124,7 @@ class EventWriter:
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         """Writes to this stream."""
         self._writer = writer
+        self._ended = False
 
     async def send(self, *events: Sendable) -> None:
         """Sends events and waits until the client takes them. Raises ClientGoneError."""
@@ -134,15 +136,26 @@ class EventWriter:
             self._writer.transport.abort()
             raise ClientGoneError from error
 
-    def post(self, event: Sendable) -> bool:
-        """Sends an event without waiting. Returns False if the client takes too little: it is not sent then."""
-        if self._writer.is_closing() or self._writer.transport.get_write_buffer_size() > WRITE_BUFFER_BYTES:
-            return False
+    @property
+    def has_room(self) -> bool:
+        """Whether the client takes what it is sent, so that an event may be sent without waiting."""
+        unsent = self._writer.transport.get_write_buffer_size()
+        return not self._ended and not self._writer.is_closing() and unsent <= WRITE_BUFFER_BYTES
+
+    def post(self, event: Sendable) -> None:
+        """Sends an event without waiting. The client must have room."""
         self._write(event)
-        return True
+
+    async def fail(self, error: WyomingError) -> None:
+        """Tells the client what is wrong and sends nothing more: a client that ignores `error` would wait for ever."""
+        if not self._ended:
+            with suppress(ClientGoneError):
+                await self.send(error)
+                self._ended = True
+                self._writer.write_eof()
 
     def _write(self, *events: Sendable) -> None:
-        if self._writer.is_closing():
+        if self._ended or self._writer.is_closing():
             raise ClientGoneError
         self._writer.write(b"".join(_encoded(event) for event in events))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from web.wyoming.address import WyomingSockets
 from web.wyoming.connection import WyomingConnection, WyomingParts
-from web.wyoming.events import MAX_LINE_BYTES, WRITE_BUFFER_BYTES, ClientGoneError, EventWriter, WyomingError
+from web.wyoming.events import MAX_LINE_BYTES, WRITE_BUFFER_BYTES, EventWriter, WyomingError
 
 MAX_CONNECTIONS = 64
 """Clients at a time. One more takes the place of one without a request, or is refused."""
@@ -36,25 +36,28 @@ class WyomingServer:
 
     async def run(self) -> None:
         """Serves until `ended` is set or it is cancelled."""
-        servers = [await self._serve(listener) for listener in self.listening.sockets]
-        try:
-            await self.ended.wait()
-        finally:
-            for server in servers:
-                server.close()
-            self.listening.close()
-            for task in self._connections:
-                task.cancel()
-            if self._connections:
-                await asyncio.wait(self._connections)
+        async with self.parts.conversations.tasks:
+            servers = [await self._serve(listener) for listener in self.listening.sockets]
+            try:
+                await self.ended.wait()
+            finally:
+                for server in servers:
+                    server.close()
+                self.listening.close()
+                for task in self._connections:
+                    task.cancel()
+                if self._connections:
+                    await asyncio.wait(self._connections)
 
     async def _serve(self, listener: socket.socket) -> asyncio.Server:
         if self.listening.path is not None:
             return await asyncio.start_unix_server(self._accept, sock=listener, limit=MAX_LINE_BYTES)
         return await asyncio.start_server(self._accept, sock=listener, limit=MAX_LINE_BYTES)
 
-    async def _accept(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
-        """Serves one client. Runs in a task of its own."""
+    def _accept(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
+        self.parts.conversations.tasks.create_task(self._serve_client(reader, stream), name="wyoming client")
+
+    async def _serve_client(self, reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
         stream.transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
         writer = EventWriter(stream)
         task = asyncio.current_task()
@@ -87,6 +90,6 @@ class WyomingServer:
 
     async def _refuse(self, writer: EventWriter) -> None:
         message = f"the server has {MAX_CONNECTIONS} Wyoming clients already; try again in a moment"
-        with suppress(ClientGoneError, TimeoutError):
+        with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await writer.send(WyomingError("server_full", message))
+                await writer.fail(WyomingError("server_full", message))

@@ -259,7 +259,6 @@ class SpeechStream:
             else:
                 if self._heard_speech or not transcript.low_confidence:
                     self._words.append(transcript.text.strip())
-                self.on_words(self._text)
             finally:
                 stream.close()
         if self._section is not None:

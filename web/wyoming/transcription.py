@@ -14,6 +14,7 @@ from audio.errors import EngineLoadError
 from audio.stt import PromptedRecognizer, Recognizer
 from audio.units import Pcm
 from web.wire.incoming.transcription_fields import MAX_KEYWORD_CHARS, MAX_KEYWORDS
+from web.wire.outgoing.input_events import StableTranscript
 from web.wyoming.description import PROGRAM, languages_of
 from web.wyoming.events import EventWriter, WyomingError
 from web.wyoming.speech_stream import SpeechStream
@@ -69,8 +70,7 @@ class Transcription:
     speech: SpeechStream
     writer: EventWriter
     language: str
-    _sent: str = field(default="", init=False)
-    _begun: bool = field(default=False, init=False)
+    _stable: StableTranscript = field(default_factory=lambda: StableTranscript("minimal"), init=False)
 
     @classmethod
     async def begin(
@@ -93,25 +93,24 @@ class Transcription:
     async def finish(self) -> None:
         """Sends the transcript. Raises WyomingError, ClientGoneError."""
         text = await self.speech.finish()
-        events: list[Eventable] = [] if self._begun else [TranscriptStart(language=self.language)]
-        rest = text.removeprefix(self._sent)
-        if rest and (rest != text or not self._sent):  # else the words changed after they were sent
-            events.append(TranscriptChunk(rest))
-        await self.writer.send(*events, Transcript(text, language=self.language), TranscriptStop())
+        start: list[Eventable] = [] if self._stable.has_sent else [TranscriptStart(language=self.language)]
+        rest = self._stable.finish(text)
+        chunks = [TranscriptChunk(rest)] if rest else []
+        await self.writer.send(*start, *chunks, Transcript(text, language=self.language), TranscriptStop())
 
     async def aclose(self) -> None:
         """Drops the request."""
         await self.speech.aclose()
 
     def send_interim(self, words: str) -> None:
-        """Sends words that will not change any more; a client that is slow gets them later."""
-        more = words.removeprefix(self._sent)
-        if not more or (more == words and self._sent):
+        """Sends the words that are stable; a client that is slow gets them later."""
+        if not self.writer.has_room:
             return
-        if not self._begun:
-            self._begun = self.writer.post(TranscriptStart(language=self.language))
-        if self._begun and self.writer.post(TranscriptChunk(more)):
-            self._sent = words
+        begun = self._stable.has_sent
+        if more := self._stable.add_interim(words):
+            if not begun:
+                self.writer.post(TranscriptStart(language=self.language))
+            self.writer.post(TranscriptChunk(more))
 
 
 async def _recognizer(choices: EngineChoices, language: str) -> Recognizer:

@@ -7,6 +7,7 @@ from contextlib import suppress
 import httpx
 
 from assistant.checks.result import CheckResult, Fact
+from assistant.checks.wyoming import wyoming_finding
 from assistant.commands.doctor.report import ReportSection
 from assistant.config.server_settings import ServerSection
 from assistant.support.process_limits import small_memory_limit
@@ -38,6 +39,7 @@ async def capacity_section(section: ServerSection) -> ReportSection:
         descriptors_finding(section, descriptor_limit()),
         *memory_findings(small_memory_limit()),
         running_finding(section, await running_metrics(section)),
+        *((await asyncio.to_thread(wyoming_finding, section.wyoming),) if section.wyoming else ()),
     )
     return ReportSection("server", "Conversations of repartee serve", findings)
 

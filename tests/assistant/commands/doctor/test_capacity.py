@@ -1,9 +1,11 @@
 """The doctor's section about the number of conversations."""
 
 import asyncio
+import socket
 
 import pytest
 
+from assistant.checks.wyoming import wyoming_finding
 from assistant.commands.doctor.capacity import (
     DESCRIPTORS_EACH,
     MAX_DESCRIPTORS,
@@ -121,3 +123,20 @@ def test_server_that_cannot_be_asked_is_not_asked(section: ServerSection) -> Non
     findings = asyncio.run(capacity_section(section)).findings
     assert [finding.name for finding in findings] == ["at the same time", "file descriptors", "running server"]
     assert findings[-1].text.startswith("not asked at ")
+
+
+def test_wyoming_address_in_use_is_a_warning() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        uri = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        finding = wyoming_finding(uri)
+        assert (finding.level, finding.text) == ("warn", f"{uri} cannot be used (Address already in use)")
+        assert "running `repartee serve`" in finding.remedy
+    assert wyoming_finding(uri).level == "ok"
+
+
+def test_wrong_wyoming_address_is_told_with_the_remedy() -> None:
+    finding = wyoming_finding("10300")
+    assert finding.level == "fail"
+    assert "tcp://127.0.0.1:10300" in finding.remedy
