@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -24,18 +25,42 @@ class CannotInstallError(Exception):
     """The registry cannot install the packages of an environment on this machine; the text says why."""
 
 
-def python_of(name: str) -> Path:
-    """Returns the Python with the packages of tests/clients/NAME/requirements.lock."""
-    lock = CLIENTS / name / "requirements.lock"
-    kind = sys.version + Path(sys.base_prefix).as_posix()
+def python_of(name: str, part: str = "", interpreter: str = sys.executable) -> Path:
+    """Returns the Python with the packages of tests/clients/NAME/requirements.lock.
+
+    Args:
+        name: The folder.
+        part: The part of the tests with a lock of its own, requirements-PART.lock; "" for the only one.
+        interpreter: The Python of the environment, from `newer_python` if the tests' own is too old.
+    """
+    lock = CLIENTS / name / (f"requirements-{part}.lock" if part else "requirements.lock")
+    kind = sys.version + Path(sys.base_prefix).as_posix() if interpreter == sys.executable else interpreter
+    name = f"{name}-{part}" if part else name
 
     def install(folder: Path) -> None:
-        _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
+        _run([interpreter, "-m", "venv", "--without-pip", str(folder)], folder)
         pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
         options = ["--no-compile", "--no-deps", "--disable-pip-version-check", "--no-input", "--quiet"]
         _run([*pip, *options, "--require-hashes", "--requirement", str(lock)], folder)
 
     return _made(name, lock.read_bytes() + kind.encode(), install) / "bin" / "python"
+
+
+def newer_python(*versions: str) -> str:
+    """Returns a Python of one of these versions: on the path, or of pyenv. Raises CannotInstallError without one."""
+    for version in versions:
+        if (python := shutil.which(f"python{version}")) is not None and _starts(python):
+            return python
+        installed = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+        for candidate in sorted(installed.glob(f"{version}.*/bin/python"), reverse=True):
+            if _starts(str(candidate)):
+                return str(candidate)
+    raise CannotInstallError(f"no Python {' or '.join(versions)} is installed")
+
+
+def _starts(python: str) -> bool:
+    """Returns whether it runs: pyenv puts names on the path of versions that are not selected."""
+    return subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0
 
 
 def node_modules_of(name: str) -> Path:

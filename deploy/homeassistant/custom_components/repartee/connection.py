@@ -1,0 +1,339 @@
+"""One conversation at the server, over the Realtime protocol: questions as text, answers as they are written."""
+
+import asyncio
+import contextlib
+import json
+import random
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import aiohttp
+from homeassistant.core import Context
+
+from .const import LOGGER
+from .server import CONNECT_TIMEOUT_S, Server, ServerError
+
+ANSWER_TIMEOUT_S = 60.0
+"""Longest time without any event of an answer, in seconds. A language model on a small machine takes long."""
+
+FIRST_WAIT_S = 1.0
+MAX_WAIT_S = 30.0
+"""Waits between attempts to connect again: they double, in seconds."""
+
+MAX_HISTORY = 20
+"""Messages that a new connection is told of a conversation that the server does not know any more."""
+
+_REQUEST = "request"
+"""Entry of a response's metadata that names the question."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and who asks it.
+
+    Attributes:
+        text: The words.
+        language: The language, as in "de"; "" for the server's own.
+        room: Name of the room; "" for none.
+        device_id: The satellite; None for none.
+        context: The user, for calls of services.
+        history: The messages before, as (role, text).
+    """
+
+    text: str
+    language: str
+    room: str
+    device_id: str | None
+    context: Context
+    history: Sequence[tuple[str, str]] = ()
+
+
+class Home(Protocol):
+    """The home, as conversations use it."""
+
+    def description(self) -> dict[str, Any]:
+        """Returns the home in the form of the protocol."""
+        ...
+
+    async def call(self, call: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Calls a service. Returns the fields of the result."""
+        ...
+
+
+class Announcer(Protocol):
+    """Tells what the server says without being asked: a timer has ended, a command failed late."""
+
+    def __call__(self, text: str, device_id: str | None) -> None:
+        """Tells it at a satellite; None: where the user sees it."""
+        ...
+
+
+class Conversation:
+    """A conversation and its connection, which is kept open and opened again when it is lost. Use it on the event loop.
+
+    Attributes:
+        has_timers: Whether something is set that the server will do or tell later.
+        question: The latest question; None: there was none.
+    """
+
+    def __init__(self, http: aiohttp.ClientSession, server: Server, home: Home, announce: Announcer) -> None:
+        self.has_timers = False
+        self.question: Question | None = None
+        self._http = http
+        self._server = server
+        self._home = home
+        self._announce = announce
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._resume_token = ""
+        self._connecting = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reply: asyncio.Queue[str | ServerError | None] | None = None
+        self._asked = 0
+        self._responses: dict[str, str] = {}  # texts of responses that nobody has asked for, by id
+        self._reply_id = ""
+        self._told: tuple[str, str] | None = None  # language and room that the server knows; None: no settings yet
+        self._knows_history = False
+        self._closed = False
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection."""
+        return self._socket is not None
+
+    async def ask(self, question: Question) -> AsyncGenerator[str]:
+        """Yields the parts of the answer as they are written. Raises ServerError."""
+        async with self._asking:
+            self.question = question
+            try:
+                await self._request(question)
+                while (part := await self._next_part(question)) is not None:
+                    yield part
+            finally:
+                self._reply, self._reply_id = None, ""
+
+    def send_home(self, home: Mapping[str, Any]) -> None:
+        """Sends the home after a change, if there is a connection."""
+        if self._told is not None:
+            self._start(self._send(_update({"repartee": {"home": home}})))
+
+    def send_states(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Sends states that have changed, if there is a connection."""
+        if self._told is not None:
+            self._start(self._send({"type": "repartee.home.states", "states": states}))
+
+    async def aclose(self) -> None:
+        """Ends the conversation."""
+        self._closed = True
+        tasks, socket = tuple(self._tasks), self._socket
+        self._socket = None
+        if socket is not None:
+            await socket.close()  # with 1000: the server does not wait for another connection
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ---- requests ----
+
+    async def _request(self, question: Question) -> None:
+        """Connects, if there is no connection, and asks. Raises ServerError."""
+        await self._connect()
+        self._asked += 1
+        self._reply, self._reply_id = asyncio.Queue(), ""
+        wanted = question.language, question.room
+        if self._told != wanted:
+            self._told = wanted
+            await self._send(_update(self._settings(question, with_home=False)))
+        if not self._knows_history:
+            self._knows_history = True
+            for role, text in question.history[-MAX_HISTORY:]:
+                await self._send(_item(role, text))
+        await self._send(_item("user", question.text))
+        name = str(self._asked)
+        await self._send(
+            {"type": "response.create", "event_id": f"ask_{name}", "response": {"metadata": {_REQUEST: name}}}
+        )
+
+    async def _next_part(self, question: Question) -> str | None:
+        """Returns the next part of the answer; None at its end. Raises ServerError.
+
+        A question whose answer has not begun is asked again, once, when the connection is lost: nothing was done yet.
+        """
+        part = await self._next_event()
+        if isinstance(part, ServerError) and part.key == "connection_lost" and not self._reply_id:
+            await self._request(question)
+            part = await self._next_event()
+        if isinstance(part, ServerError):
+            raise part
+        return part
+
+    async def _next_event(self) -> str | ServerError | None:
+        assert self._reply is not None
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                return await self._reply.get()
+        except TimeoutError:
+            await self._send({"type": "response.cancel"})
+            return ServerError("late", self._server.url)
+
+    def _settings(self, question: Question | None, *, with_home: bool) -> dict[str, Any]:
+        extensions: dict[str, Any] = {"events": True, "room": "" if question is None else question.room}
+        if with_home:
+            extensions["home"] = self._home.description()
+        language = "" if question is None else question.language
+        return {
+            "output_modalities": ["text"],
+            "audio": {"input": {"turn_detection": None, "transcription": {"language": language}}},
+            "repartee": extensions,
+        }
+
+    async def _send(self, event: Mapping[str, Any]) -> None:
+        if self._socket is None:
+            raise ServerError("connection_lost", self._server.url)
+        try:
+            await self._socket.send_json(event)
+        except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
+            raise ServerError("connection_lost", self._server.url) from error
+
+    # ---- the connection ----
+
+    async def _connect(self) -> None:
+        """Connects, if there is no connection. Raises ServerError."""
+        async with self._connecting:
+            if self._socket is not None:
+                return
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                    socket = await self._server.connect(self._http, self._resume_token)
+                    try:
+                        created = await self._first_event(socket)
+                    except BaseException:
+                        await socket.close()
+                        raise
+            except TimeoutError:
+                raise ServerError("cannot_connect", self._server.url) from None
+            extensions = created["session"].get("repartee", {})
+            self._resume_token = str(extensions.get("resume_token", ""))
+            self._knows_history = self._knows_history and extensions.get("resumed") is True
+            self._socket = socket
+            question = self.question
+            self._start(self._read(socket))
+            await self._send(_update(self._settings(question, with_home=True)))
+            self._told = ("", "") if question is None else (question.language, question.room)
+
+    async def _first_event(self, socket: aiohttp.ClientWebSocketResponse) -> Mapping[str, Any]:
+        """Returns session.created. Raises ServerError: the server closes a connection that it refuses."""
+        message = await socket.receive()
+        event = _event_of(message) if message.type is aiohttp.WSMsgType.TEXT else None
+        if event is not None and event["type"] == "session.created" and isinstance(event.get("session"), dict):
+            return event
+        if event is not None and event["type"] == "error":
+            raise ServerError("busy", self._server.url, str(event["error"].get("code")))
+        raise ServerError("busy" if message.type is aiohttp.WSMsgType.CLOSE else "not_repartee", self._server.url)
+
+    async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """Handles the server's events until the connection is lost; then connects again."""
+        try:
+            async for message in socket:
+                event = _event_of(message) if message.type is aiohttp.WSMsgType.TEXT else None
+                if event is not None:
+                    self._receive(event)
+        finally:
+            await socket.close()
+            if self._socket is socket:
+                self._socket, self._told = None, None
+            self._responses.clear()
+            self._fail_reply("connection_lost")
+        if not self._closed:
+            await self._reconnect()
+
+    async def _reconnect(self) -> None:
+        """Connects again, for ever: something may be set at the server that it will do later."""
+        wait_s = FIRST_WAIT_S
+        while not self._closed and self._socket is None:
+            await asyncio.sleep(wait_s * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
+            wait_s = min(2 * wait_s, MAX_WAIT_S)
+            with contextlib.suppress(ServerError):
+                await self._connect()
+
+    # ---- events ----
+
+    def _receive(self, event: Mapping[str, Any]) -> None:
+        match event["type"]:
+            case "response.created":
+                self._begin(event["response"])
+            case "response.output_text.delta":
+                self._add_text(str(event.get("response_id")), str(event.get("delta") or ""))
+            case "response.done":
+                self._end(event["response"])
+            case "repartee.timers":
+                self.has_timers = bool(event.get("timers"))
+            case "repartee.home.call":
+                context = self.question.context if self.question is not None else Context()
+                self._start(self._call(event, context))
+            case "error":
+                self._note_error(event["error"])
+
+    def _begin(self, response: Mapping[str, Any]) -> None:
+        name, response_id = (response.get("metadata") or {}).get(_REQUEST), str(response["id"])
+        if self._reply is not None and name == str(self._asked):
+            self._reply_id = response_id
+        else:
+            self._responses[response_id] = ""
+
+    def _add_text(self, response_id: str, text: str) -> None:
+        if self._reply is not None and response_id == self._reply_id:
+            self._reply.put_nowait(text)
+        elif response_id in self._responses:
+            self._responses[response_id] += text
+
+    def _end(self, response: Mapping[str, Any]) -> None:
+        response_id = str(response["id"])
+        if self._reply is not None and response_id == self._reply_id:
+            self._reply.put_nowait(None)
+        elif text := self._responses.pop(response_id, "").strip():
+            self._announce(text, None if self.question is None else self.question.device_id)
+
+    async def _call(self, call: Mapping[str, Any], context: Context) -> None:
+        result = await self._home.call(call, context)
+        await self._send({"type": "repartee.home.result", "call_id": call.get("call_id"), **result})
+
+    def _note_error(self, error: Mapping[str, Any]) -> None:
+        LOGGER.warning("the server reports %s: %s", error.get("code"), error.get("message"))
+        if error.get("event_id") == f"ask_{self._asked}":
+            self._fail_reply("failed")
+
+    def _fail_reply(self, key: str) -> None:
+        if self._reply is not None:
+            self._reply.put_nowait(ServerError(key, self._server.url))
+
+    def _start(self, work: Any) -> None:
+        """Runs a coroutine until the conversation ends. A lost connection ends it, too."""
+
+        async def run() -> None:
+            with contextlib.suppress(ServerError):
+                await work
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _update(session: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "session.update", "session": {"type": "realtime", **session}}
+
+
+def _item(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    item = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+    return {"type": "conversation.item.create", "item": item}
+
+
+def _event_of(message: aiohttp.WSMessage) -> dict[str, Any] | None:
+    """Returns a server event; None if it is none."""
+    try:
+        event = json.loads(message.data)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("type"), str) else None

@@ -1,0 +1,253 @@
+"""Repartee as the assistant: pipeline, streaming, devices, permissions, lost servers."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import TOKEN, WORDS, Model, Program
+from homeassistant.auth.models import User
+from homeassistant.components import conversation
+from homeassistant.components.assist_pipeline import async_get_pipeline, async_update_pipeline
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.components.light import ColorMode, LightEntity
+from homeassistant.const import STATE_OFF, STATE_ON
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.helpers import area_registry as ar
+from homeassistant.helpers import chat_session
+from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers import floor_registry as fr
+from homeassistant.setup import async_setup_component
+from pytest_homeassistant_custom_component.common import (
+    MockConfigEntry,
+    MockEntityPlatform,
+    async_mock_service,
+)
+
+AGENT = "conversation.repartee"
+
+
+class Lamp(LightEntity):
+    """A lamp that is switched on and off."""
+
+    _attr_should_poll = False
+    _attr_color_mode = ColorMode.ONOFF
+    _attr_supported_color_modes = {ColorMode.ONOFF}  # noqa: RUF012 - as Home Assistant's entities have it
+
+    def __init__(self, name: str) -> None:
+        self._attr_name, self._attr_unique_id, self._attr_is_on = name, name, False
+
+    async def async_turn_on(self, **_data: Any) -> None:
+        self._attr_is_on = True
+        self.async_write_ha_state()
+
+    async def async_turn_off(self, **_data: Any) -> None:
+        self._attr_is_on = False
+        self.async_write_ha_state()
+
+
+@pytest.fixture
+async def lamps(home: HomeAssistant) -> HomeAssistant:
+    """Returns a home with a kitchen on the ground floor and a study upstairs, and a lamp that is not exposed."""
+    assert await async_setup_component(home, "light", {})
+    floors, areas, entities = fr.async_get(home), ar.async_get(home), er.async_get(home)
+    upstairs = floors.async_create("Upstairs", aliases={"first floor"})
+    kitchen = areas.async_create("Kitchen", aliases={"galley"})
+    study = areas.async_create("Study", floor_id=upstairs.floor_id)
+    platform = MockEntityPlatform(home, domain="light", platform_name="test")
+    await platform.async_add_entities([Lamp("Ceiling"), Lamp("Floor lamp"), Lamp("Secret lamp")])
+    entities.async_update_entity("light.ceiling", area_id=kitchen.id)
+    entities.async_update_entity("light.floor_lamp", area_id=study.id, aliases={"the sun"})
+    for entity, exposed in (("light.ceiling", True), ("light.floor_lamp", True), ("light.secret_lamp", False)):
+        async_expose_entity(home, "conversation", entity, exposed)
+    await home.async_block_till_done()
+    return home
+
+
+async def ask(
+    hass: HomeAssistant, text: str, conversation_id: str | None = None, language: str = "en", **fields: Any
+) -> conversation.ConversationResult:
+    context = fields.pop("context", Context())
+    return await conversation.async_converse(
+        hass, text, conversation_id, context, language=language, agent_id=AGENT, **fields
+    )
+
+
+def speech_of(result: conversation.ConversationResult) -> str:
+    return str(result.response.speech["plain"]["speech"])
+
+
+def is_on(hass: HomeAssistant, entity_id: str) -> bool:
+    state = hass.states.get(entity_id)
+    assert state is not None
+    assert state.state in {STATE_ON, STATE_OFF}
+    return state.state == STATE_ON
+
+
+async def test_pipeline_switches_a_light(
+    lamps: HomeAssistant, entry: MockConfigEntry, hass_ws_client: Callable[[HomeAssistant], Any]
+) -> None:
+    """The page of Home Assistant asks in this way, as soon as Repartee is the agent of an assistant."""
+    pipeline = async_get_pipeline(lamps)
+    await async_update_pipeline(lamps, pipeline, conversation_engine=AGENT, conversation_language="en")
+    client = await hass_ws_client(lamps)
+    asked = {"start_stage": "intent", "end_stage": "intent", "input": {"text": "turn on the kitchen light"}}
+    await client.send_json_auto_id({"type": "assist_pipeline/run", "pipeline": pipeline.id, **asked})
+    assert (await client.receive_json())["success"]
+    events: dict[str, list[Any]] = {}
+    while "run-end" not in events:
+        event = (await client.receive_json())["event"]
+        events.setdefault(event["type"], []).append(event["data"])
+    assert is_on(lamps, "light.ceiling")
+    (ended,) = events["intent-end"]
+    assert ended["intent_output"]["response"]["speech"]["plain"]["speech"] == "Kitchen light on."
+    assert not ended["processed_locally"]
+    assert {"chat_log_delta": {"content": "Kitchen light on."}} in events["intent-progress"]
+
+
+async def test_answer_of_the_model_is_streamed(home: HomeAssistant, entry: MockConfigEntry) -> None:
+    came: list[tuple[float, str]] = []
+
+    def note(_log: object, delta: dict[str, Any]) -> None:
+        if text := delta.get("content"):
+            came.append((home.loop.time(), text))
+
+    with (
+        chat_session.async_get_chat_session(home) as session,
+        conversation.async_get_chat_log(home, session, chat_log_delta_listener=note),
+    ):
+        result = await ask(home, "tell me a story about a lamp", session.conversation_id)
+    assert speech_of(result) == "".join(WORDS)
+    assert "".join(text for _, text in came) == "".join(WORDS)
+    assert len(came) > 2
+    assert came[-1][0] - came[0][0] > 0.3, "it came at the pace of the model"
+
+
+@pytest.mark.parametrize(
+    ("words", "entity"),
+    [
+        ("turn on the sun", "light.floor_lamp"),
+        ("turn on the lights upstairs", "light.floor_lamp"),
+        ("turn on the light on the first floor", "light.floor_lamp"),
+        ("turn on the light in the galley", "light.ceiling"),
+    ],
+)
+async def test_names_and_places_of_the_home_are_found(
+    lamps: HomeAssistant, entry: MockConfigEntry, words: str, entity: str
+) -> None:
+    await ask(lamps, words)
+    assert [lamp for lamp in ("light.ceiling", "light.floor_lamp") if is_on(lamps, lamp)] == [entity]
+
+
+async def test_second_question_refers_to_the_first(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    first = await ask(lamps, "turn on the floor lamp")
+    assert is_on(lamps, "light.floor_lamp")
+    await ask(lamps, "turn it off", first.conversation_id)
+    assert not is_on(lamps, "light.floor_lamp")
+
+
+async def test_question_of_the_assistant_goes_on(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    which = await ask(lamps, "turn on the lamp")
+    if not which.continue_conversation:
+        which = await ask(lamps, "turn on the light")
+    assert which.continue_conversation, speech_of(which)
+    await ask(lamps, "the floor lamp", which.conversation_id)
+    assert is_on(lamps, "light.floor_lamp")
+    assert not is_on(lamps, "light.ceiling")
+
+
+async def test_model_acts_by_tools(lamps: HomeAssistant, entry: MockConfigEntry, model: Model) -> None:
+    model.calls = [
+        ("home_devices", {}),
+        ("home_control", {"ids": ["light.ceiling"], "action": "turn_on"}),
+        ("home_control", {"ids": ["light.secret_lamp"], "action": "turn_on"}),
+    ]
+    result = await ask(lamps, "make it cosy for the evening, would you please do whatever is needed")
+    assert speech_of(result) == "".join(WORDS)
+    assert is_on(lamps, "light.ceiling")
+    assert not is_on(lamps, "light.secret_lamp")
+    assert "Secret" not in str(model.asked)
+
+
+async def test_entity_that_is_not_exposed_is_refused(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    result = await ask(lamps, "turn on the secret lamp")
+    assert not is_on(lamps, "light.secret_lamp"), speech_of(result)
+    home = entry.runtime_data.home
+    call = {"domain": "light", "service": "turn_on", "entity_ids": ["light.secret_lamp"], "data": {}}
+    assert await home.call(call, Context()) == {"error": "refused"}
+    for wrong in (
+        {"entity_ids": ["all"]},
+        {"entity_ids": []},
+        {"service": "reload"},
+        {"domain": "homeassistant", "service": "restart"},
+        {"domain": "switch"},
+    ):
+        assert await home.call({**call, "entity_ids": ["light.ceiling"], **wrong}, Context()) == {"error": "refused"}
+    sneaky = {**call, "entity_ids": ["light.ceiling"], "data": {"area_id": "study", "entity_id": "light.secret_lamp"}}
+    assert "states" in await home.call(sneaky, Context())
+    assert is_on(lamps, "light.ceiling")
+    assert not is_on(lamps, "light.floor_lamp")
+    assert not is_on(lamps, "light.secret_lamp")
+
+
+async def test_user_without_permission_is_refused(
+    lamps: HomeAssistant, entry: MockConfigEntry, hass_read_only_user: User
+) -> None:
+    context = Context(user_id=hass_read_only_user.id)
+    result = await ask(lamps, "turn on the floor lamp", context=context)
+    assert not is_on(lamps, "light.floor_lamp")
+    assert speech_of(result) == "Your home refuses that."
+
+
+async def test_changes_of_the_home_are_known(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    first = await ask(lamps, "is the floor lamp on")
+    assert speech_of(first) == "No."
+    await lamps.services.async_call("light", "turn_on", {"entity_id": "light.floor_lamp"}, blocking=True)
+    await asyncio.sleep(1)
+    assert speech_of(await ask(lamps, "is the floor lamp on", first.conversation_id)) == "Yes."
+    async_expose_entity(lamps, "conversation", "light.secret_lamp", True)
+    await asyncio.sleep(3)
+    await ask(lamps, "turn on the secret lamp", first.conversation_id)
+    assert is_on(lamps, "light.secret_lamp")
+
+
+async def test_locks_need_the_option(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    lamps.states.async_set("lock.front_door", "locked", {"friendly_name": "Front door"})
+    async_expose_entity(lamps, "conversation", "lock.front_door", True)
+    calls = async_mock_service(lamps, "lock", "unlock")
+    assert "not allowed" in speech_of(await ask(lamps, "unlock the front door"))
+    lamps.config_entries.async_update_entry(entry, options={"allow": ["lock"]})
+    await lamps.async_block_till_done()
+    await ask(lamps, "unlock the front door")
+    assert [call.data["entity_id"] for call in calls] == [["lock.front_door"]]
+
+
+async def test_conversation_goes_on_after_a_restart_of_the_server(
+    lamps: HomeAssistant, entry: MockConfigEntry, server: Program, model: Model
+) -> None:
+    first = await ask(lamps, "tell me a story about a lamp")
+    await server.stop()
+    lost = await ask(lamps, "tell me another story", first.conversation_id)
+    assert lost.response.error_code is not None
+    assert speech_of(lost) == f"I cannot reach the Repartee server at {server.url}."
+    german = await ask(lamps, "noch eine Geschichte", first.conversation_id, language="de")
+    assert speech_of(german) == f"Ich erreiche den Repartee-Server unter {server.url} nicht."
+    await server.start()
+    again = await ask(lamps, "and one about a chair please", first.conversation_id)
+    assert speech_of(again) == "".join(WORDS)
+    assert "tell me a story about a lamp" in str(model.asked[-1])
+    await ask(lamps, "turn on the floor lamp", first.conversation_id)
+    assert is_on(lamps, "light.floor_lamp")
+
+
+async def test_timer_is_told_without_a_satellite(home: HomeAssistant, entry: MockConfigEntry) -> None:
+    assert await async_setup_component(home, "persistent_notification", {})
+    await ask(home, "set a timer for two seconds")
+    async with asyncio.timeout(20):
+        while not (told := home.data.get("persistent_notification")):  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.1)
+    assert "timer" in str(told)
+
+
+def test_token_is_not_shown(entry: MockConfigEntry) -> None:
+    assert TOKEN not in repr(entry.runtime_data.server)
