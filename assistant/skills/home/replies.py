@@ -213,6 +213,8 @@ class HomeSkill:
 
     def _timed(self, tables: HomeTables, text: str, answer: Callable[[str], SkillAnswer | None]) -> Match | None:
         """Returns the match of a command with a time. A time in front belongs to all commands of the sentence."""
+        if not tables.may_order(text):
+            return None
         for timed in tables.times.split(text):
             found = answer(timed.rest)
             if (found is None or found.missing) and timed.is_front:
@@ -236,7 +238,7 @@ class HomeSkill:
     def _cancel(self, tables: HomeTables, text: str, room: str) -> Match | None:
         """Returns the match that cancels what is planned for devices: "cancel the light in ten minutes"."""
         state = self.home.state
-        if state is None:
+        if state is None or not any(match.intent == _CANCEL for match in tables.matches(text)):
             return None
         for part in (*(timed.rest for timed in tables.times.split(text)), text):
             for words, match in _matches(tables, part):
@@ -299,7 +301,7 @@ def _of_room(state: HomeState, query: Query, *, is_of_room: bool) -> Found | Non
 
 def _matches(tables: HomeTables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
-    matches = [(_device_words(match), match) for match in tables.sentences.find_all(tables.fold.without_signs(text))]
+    matches = [(_device_words(match), match) for match in tables.matches(text)]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 

@@ -14,7 +14,7 @@ from assistant.skills.home.faults import PACKAGE
 from assistant.skills.home.times import TimePhrases
 from assistant.skills.home.words import WordFolder, home_words
 from assistant.skills.languages.language import LANGUAGES, Language, language_with, read_skill
-from assistant.skills.languages.sentences import SentenceTemplates
+from assistant.skills.languages.sentences import SentenceTemplates, TemplateMatch
 
 
 @dataclass(slots=True)
@@ -30,6 +30,7 @@ class HomeTables:
         times: Finds times.
         joint: Matches what stands between two requests.
         index: The names of a home; None: there was no request yet.
+        latest: The last sentence and its matches: the same is matched several times in a row.
     """
 
     language: Language
@@ -40,6 +41,20 @@ class HomeTables:
     times: TimePhrases
     joint: re.Pattern[str]
     index: HomeIndex | None = None
+    latest: tuple[str, tuple[TemplateMatch, ...]] = ("", ())
+
+    def matches(self, text: str) -> tuple[TemplateMatch, ...]:
+        """Returns the requests that `text` may be."""
+        latest = self.latest  # read once, because another thread may replace it
+        if latest[0] != text:
+            self.latest = latest = text, tuple(self.sentences.find_all(self.fold.without_signs(text)))
+        return latest[1]
+
+    def may_order(self, text: str) -> bool:
+        """Returns whether a part of `text` may be a request: it has a word with which requests begin."""
+        words = (word.strip(".,?!;:¿¡") for word in text.lower().split())
+        verbs = self.sentences.first_words - self.words.small
+        return not verbs.isdisjoint(words) or bool(self.matches(text))
 
     def index_of(self, state: HomeState) -> HomeIndex:
         """Returns the index of these names. It is built once, until a name changes."""

@@ -13,6 +13,8 @@ from assistant.skills.timers.durations import duration_s
 
 _MAX_PHRASE_WORDS = 10
 _MAX_WORDS = 40
+_MAX_WORDS_BEHIND = 4
+"""Words of a time behind its last number or unit: "at seven on Monday morning"."""
 _FRONT = 1
 """Words that may stand before a time that belongs to all commands of a sentence: "please in ten minutes …"."""
 _DIGIT = re.compile(r"\d")
@@ -61,15 +63,15 @@ class TimePhrases:
         if len(tokens) > _MAX_WORDS:
             return
         plain = [token.lower().strip(_MARKS) for token in tokens]
+        timely = [self._is_timely(word) for word in plain]
         for begin, word in enumerate(plain):
-            numbered = self._is_timely(word)
-            if not (word in self._cues or numbered):
+            if not (word in self._cues or timely[begin]):
                 continue
-            window = plain[begin : begin + _MAX_PHRASE_WORDS]
-            last = max((index for index, near in enumerate(window) if self._is_timely(near)), default=None)
-            if last is None:
+            near = [index for index in range(begin, begin + _MAX_PHRASE_WORDS) if timely[index : index + 1] == [True]]
+            if not near:
                 continue
-            for end in range(min(begin + _MAX_PHRASE_WORDS, len(tokens)), begin + 1, -1):
+            last = min(near[-1] + _MAX_WORDS_BEHIND, begin + _MAX_PHRASE_WORDS, len(tokens) - 1)
+            for end in range(last + 1, max(near[0], begin + 1), -1):
                 phrase = " ".join(tokens[begin:end])
                 match = self.find(phrase)
                 rest = [*tokens[:begin], *tokens[end:]]

@@ -110,6 +110,11 @@ class SentenceTemplates:
         match = self._find(text)
         return None if match is None else _with_capitals(match, text)
 
+    @property
+    def first_words(self) -> frozenset[str]:
+        """The words with which requests begin, apart from those that begin with free words."""
+        return self._requests.first_words
+
     def find_all(self, text: str) -> Iterator[TemplateMatch]:
         """Yields every way in which a template matches all of `text`, without rewriting it."""
         words = plain_words(text, self.wording)

@@ -93,6 +93,11 @@ class Templates:
             for word in template.first or ():
                 self._by_first.setdefault(word, []).append(place)
 
+    @property
+    def first_words(self) -> frozenset[str]:
+        """The words with which templates begin, apart from those that begin with any words."""
+        return frozenset(self._by_first)
+
     def of_intents(self, accepts: Callable[[str], bool]) -> "Templates":
         """Returns the templates of some intents."""
         return Templates(template for template in self._templates if accepts(template.intent))
