@@ -178,7 +178,7 @@ class RingControl:
         for ring in rings:
             if self.sound is not None and ring.number not in self._told:
                 self._told.add(ring.number)
-                self.sound.add_sentence(ring.set_to.announcement)
+                self.sound.add_sentence(ring.sentence)
 
     def _fail(self, now_s: float) -> None:
         self._failures += 1

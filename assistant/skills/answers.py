@@ -273,10 +273,20 @@ class AlarmState:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """The timer, alarm or reminder that rang last: its number, and the effect that had set it."""
+    """The timer, alarm or reminder that rang last: its number, and the effect that had set it.
+
+    `room`: where it was set, if it rings in another room; else "".
+    """
 
     number: int
     set_to: SetTimer | SetAlarm
+    room: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The sentence to say when it rings: with the room where it was set, if it rings in another one."""
+        announcement = self.set_to.announcement
+        return f"{self.room}: {announcement}" if self.room else announcement
 
 
 @dataclass(frozen=True, slots=True)

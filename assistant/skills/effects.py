@@ -151,7 +151,7 @@ class SkillEffects:
             return ()
         due = self.timers.due(now_s, now)
         self.rings_soon = self.timers.rings_within(_SOON_S, now_s, now)
-        rings = {ring.set_to.announcement for ring in self.rings()}
+        rings = {ring.sentence for ring in self.rings()}
         return tuple(text for text in due if text not in rings)
 
     def rings(self) -> tuple[Rung, ...]:

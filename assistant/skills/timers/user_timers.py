@@ -186,7 +186,7 @@ class SharedTimers:
     def sounding(self, conversation: "UserTimers | None" = None) -> tuple[Rung, ...]:
         """Returns what rings now, in this conversation or in any, in the order in which it began."""
         return tuple(
-            Rung(number, ring.entry.set_to)
+            Rung(number, ring.entry.set_to, _other_room(ring.entry, ring.conversation))
             for number, ring in self._sounding.items()
             if ring.ended_s is None and (conversation is None or ring.conversation is conversation)
         )
@@ -208,7 +208,8 @@ class SharedTimers:
     def due(self, conversation: "UserTimers", now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements for this conversation, each once.
 
-        If several conversations are open, the one in which the user spoke last announces.
+        It is announced in the room where it was set, if a conversation is open there. Of several conversations the one
+        in which the user spoke last announces.
         """
         self._seen_s[conversation] = now_s
         self._begin_ringing(now_s, now)
@@ -216,15 +217,14 @@ class SharedTimers:
         unanswered = self._take_unanswered(conversation, now_s)
         if unanswered:
             return (self.missed_text(unanswered, now),)
-        if not (self._ringing or self.failures) or not self._is_preferred(conversation, now_s):
-            return ()
-        if self.failures:
+        if self.failures and self._is_preferred(conversation, "", now_s):
             failures, self.failures = tuple(self.failures), []
             return failures
         ready = [
             ringing
             for _, ringing in sorted(self._ringing.items())
-            if ringing.permitted or now_s - ringing.since_s > CLAIM_TIMEOUT_S
+            if (ringing.permitted or now_s - ringing.since_s > CLAIM_TIMEOUT_S)
+            and self._is_preferred(conversation, ringing.entry.room, now_s)
         ]
         for ringing in ready:
             self.timers.note_rung(ringing.entry, now_s)
@@ -236,7 +236,11 @@ class SharedTimers:
             else:
                 self._announced[ringing.entry.number] = now_s, ringing.entry
         missed = [Missed(ringing.entry.set_to, ringing.missed_at) for ringing in ready if ringing.missed_at is not None]
-        texts = [ringing.entry.set_to.announcement for ringing in ready if ringing.missed_at is None]
+        texts = [
+            Rung(ringing.entry.number, ringing.entry.set_to, _other_room(ringing.entry, conversation)).sentence
+            for ringing in ready
+            if ringing.missed_at is None
+        ]
         return (*([self.missed_text(missed, now)] if missed else []), *texts)
 
     def _take_unanswered(self, conversation: "UserTimers", now_s: float) -> list[Missed]:
@@ -319,9 +323,11 @@ class SharedTimers:
         if len(self.failures) < MAX_FAILURES:
             self.failures.append(text)
 
-    def _is_preferred(self, conversation: "UserTimers", now_s: float) -> bool:
-        present = (timers for timers, seen_s in self._seen_s.items() if now_s - seen_s <= PRESENT_S)
-        return all(timers.used_s <= conversation.used_s for timers in present)
+    def _is_preferred(self, conversation: "UserTimers", room: str, now_s: float) -> bool:
+        """Returns whether what was set in this room is announced in this conversation."""
+        present = [timers for timers, seen_s in self._seen_s.items() if now_s - seen_s <= PRESENT_S]
+        there = [timers for timers in present if room and timers.is_in(room)] or present
+        return conversation in there and all(timers.used_s <= conversation.used_s for timers in there)
 
     # ---- the store ----
 
@@ -480,6 +486,10 @@ class UserTimers:
     _last_changes: tuple[Change, ...] = ()
     _changed_s: float = 0.0
 
+    def is_in(self, room: str) -> bool:
+        """Returns whether the conversation is held in this room."""
+        return self.room.casefold() == room.casefold()
+
     @property
     def any_set(self) -> bool:
         """Whether anything is set or waits to be announced."""
@@ -533,3 +543,8 @@ class UserTimers:
         """Returns the announcements for this conversation, each once. Those of `sounding` ring."""
         self.joined_s = self.joined_s or now_s
         return self.shared.due(self, now_s, now)
+
+
+def _other_room(entry: Entry, conversation: UserTimers) -> str:
+    """Returns the room where an entry was set; "" if the conversation is held there, or if that is not known."""
+    return "" if conversation.is_in(entry.room) else entry.room

@@ -6,7 +6,7 @@ import pytest
 from support.conversations.stored_timers import Program, World, alarm, timer
 
 from assistant.skills.answers import CancelTimers, PauseTimers, Running
-from assistant.skills.timers.user_timers import CLAIM_TIMEOUT_S, RENEWED_EVERY_S
+from assistant.skills.timers.user_timers import AWAY_S, CLAIM_TIMEOUT_S, RENEWED_EVERY_S
 
 
 def program() -> Program:
@@ -41,6 +41,64 @@ def test_timer_rings_elsewhere_if_that_conversation_has_lost_its_client() -> Non
     desk.frame()
     one.world.wait(5)
     assert kitchen.frame() == ("pasta done",)
+
+
+def test_timer_rings_in_the_room_where_it_was_set() -> None:
+    one = program()
+    kitchen, desk = one.converse("Kitchen"), one.converse("Office")
+    kitchen.set(timer(10, "pasta"))
+    one.world.wait(5)
+    desk.timers.note_use(one.world.now_s)
+    one.world.wait(4.9)
+    kitchen.frame()
+    one.world.wait(0.1)
+    assert (desk.frame(), kitchen.frame()) == ((), ("pasta done",))
+    assert [ring.sentence for ring in kitchen.timers.sounding()] == ["pasta done"]
+
+
+def test_newest_conversation_of_the_room_rings() -> None:
+    one = program()
+    first, second = one.converse("Kitchen"), one.converse("kitchen")
+    first.set(timer(10, "pasta"))
+    one.world.wait(5)
+    second.timers.note_use(one.world.now_s)
+    one.world.wait(4.9)
+    second.frame()
+    one.world.wait(0.1)
+    assert first.frame() == ()
+    assert second.frame() == ("pasta done",)
+
+
+def test_ring_in_another_room_names_the_room() -> None:
+    one = program()
+    kitchen, desk = one.converse("Kitchen"), one.converse("Office")
+    kitchen.set(timer(10, "pasta"))
+    kitchen.frame()
+    one.world.wait(10)
+    assert desk.frame() == ("Kitchen: pasta done",)
+    assert [ring.sentence for ring in desk.timers.sounding()] == ["Kitchen: pasta done"]
+
+
+def test_ring_moves_to_another_room_if_its_room_loses_the_client() -> None:
+    one = program()
+    kitchen, desk = one.converse("Kitchen"), one.converse("")
+    kitchen.set(timer(10, "pasta"))
+    one.world.wait(9.9)
+    kitchen.frame()
+    one.world.wait(0.1)
+    assert (desk.frame(), kitchen.frame()) == ((), ("pasta done",))
+    one.world.wait(AWAY_S + 0.1)
+    assert desk.frame() == ("Kitchen: pasta done",)
+
+
+def test_snoozed_alarm_keeps_its_sentence() -> None:
+    one = program()
+    kitchen, desk = one.converse("Kitchen"), one.converse("Office")
+    kitchen.set(timer(10, "pasta"))
+    one.world.wait(10)
+    desk.frame()
+    (rung,) = desk.timers.running(one.world.now_s).ringing
+    assert rung.set_to.announcement == "pasta done"
 
 
 def test_conversations_see_the_same_timers() -> None:

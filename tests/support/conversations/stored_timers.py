@@ -65,8 +65,10 @@ class Program:
         if exchanged.rows is not None:
             self.shared.adopt(exchanged.rows, self.world.now_s)
 
-    def converse(self) -> "Conversing":
-        return Conversing(self, self.shared.join())
+    def converse(self, room: str = "") -> "Conversing":
+        timers = self.shared.join()
+        timers.room = room
+        return Conversing(self, timers)
 
     def quit(self) -> None:
         self.shared.end()
