@@ -27,10 +27,12 @@ class WakeWordHeard:
     Attributes:
         word: Name of the wake word.
         at_ms: Its end on the microphone's time line.
+        level_dbfs: Its mean level.
     """
 
     word: str
     at_ms: float
+    level_dbfs: float = -100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,19 @@ class LanguageChanged:
     turn: int
     language: str
     voice: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncementStarted:
+    """The reply that is about to start says an announcement of another program.
+
+    Attributes:
+        reply_id: Turn and attempt.
+        text: The announcement.
+    """
+
+    reply_id: ReplyId
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,5 +337,5 @@ SessionEvent = (
     SpeechStarted | InterimWords | SpeechEnded | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted
     | ChunkSpoken | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded
     | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem | TimersChanged | ListsChanged
-    | WakeWordHeard | LanguageChanged
+    | WakeWordHeard | LanguageChanged | AnnouncementStarted
 )  # fmt: skip

@@ -15,6 +15,7 @@ from assistant.setup.engine_loader import EngineLoader
 from assistant.storage.conversation_file import ConversationFile
 from web.access.access_control import CALLS_PATH
 from web.access.body_limits import (
+    ANNOUNCE_PATH,
     SECRETS_PATH,
     SESSIONS_PATH,
     SPEECH_PATH,
@@ -24,6 +25,7 @@ from web.access.body_limits import (
 from web.access.client_secrets import ClientSecrets
 from web.access.rate_limits import RateLimits
 from web.api_paths import RealtimeEndpoint
+from web.http_api.announcements import Announcements
 from web.http_api.bodies import BodyReader
 from web.http_api.models import Models
 from web.http_api.secret_endpoints import SecretEndpoints
@@ -42,6 +44,7 @@ from web.page_api.setup import PageSetup, SetupParts, setup_routes
 from web.page_api.voice_sample import MAX_SAMPLES, VoiceSample
 from web.page_api.voice_sample import PATH as SAMPLE_PATH
 from web.page_api.voices import PageVoices, voice_routes
+from web.rooms.user_rooms import UserRooms
 from web.webrtc.calls import Calls
 from web.wire.outgoing.session_object import Service
 from web.wire.values.session_config import SessionConfig
@@ -61,12 +64,14 @@ class ApiParts:
         initial_config: Returns the settings of a session; takes the name of the voice.
         service: Returns the description of the server.
         choices: The engines that clients may choose; None: the page has no settings of the server.
+        rooms: The running conversations of the user, for announcements.
         conversations: The conversations that are kept for browsers; None: none are.
     """
 
     engine_loader: EngineLoader
     initial_config: Callable[[str], SessionConfig]
     service: Callable[[], Service]
+    rooms: UserRooms
     choices: EngineChoices | None = None
     conversations: ConversationFile | None = None
 
@@ -129,6 +134,7 @@ def api_routes(
         lambda: parts.initial_config(engine_loader.voice.name),
         parts.service,
     )
+    announcements = Announcements(parts.rooms.announce, bodies, state)
     speech = Speech(
         lambda: engine_loader.voice,
         lambda: _configured_voice(engine_loader),
@@ -152,6 +158,7 @@ def api_routes(
         Route(SECRETS_PATH, answered("POST", secret.client_secret)),
         Route(SESSIONS_PATH, answered("POST", secret.session)),
         Route(TRANSCRIPTION_SESSIONS_PATH, answered("POST", secret.transcription_session)),
+        Route(ANNOUNCE_PATH, answered("POST", announcements.create)),
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.send_model)),
         *conversation_routes(parts.conversations, bodies, answered),

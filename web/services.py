@@ -97,7 +97,12 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         ),
         traces=connections.traces,
         api_parts=ApiParts(
-            engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations
+            engine_loader,
+            connections.initial_config,
+            connections.service,
+            connections.rooms,
+            engine_pool.choices,
+            conversations,
         ),
     )
     if export is None:

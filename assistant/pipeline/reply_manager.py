@@ -35,9 +35,9 @@ from assistant.pipeline.reply_life import (
 )
 from assistant.pipeline.reply_production import ReplyProduction
 from assistant.pipeline.reply_source import GUESSED, ReplySource
-from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import cancel_task
+from assistant.pipeline.unasked.ringing import RingSound
 from assistant.skills.answers import changes_something
 from assistant.support.notice import notice
 from assistant.text.failure_sentences import failure_sentence
@@ -181,6 +181,11 @@ class ReplyManager:
         if (enter := _ENTER.get(state)) is not None:
             enter(self, production, event)
         return True
+
+    def has_effect(self, reply_id: ReplyId) -> bool:
+        """Returns whether a reply has called a tool or changed something."""
+        production = self._replies.get(reply_id)
+        return production is not None and production.has_effect
 
     def prepare(self, effect: PrepareReply, reply_options: ReplyOptions, ring: RingSound | None = None) -> None:
         """Starts the life of a reply: it is made, and its audio is held at the gate. `ring`: what it rings."""

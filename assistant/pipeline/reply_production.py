@@ -21,8 +21,8 @@ from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.llm_metrics import LlmMetrics
 from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.reply_life import ReplyState
-from assistant.pipeline.ringing import RingSound
 from assistant.pipeline.turn_trace import TurnTrace
+from assistant.pipeline.unasked.ringing import RingSound
 from assistant.skills.home.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.failure_sentences import failure_sentence

@@ -45,11 +45,12 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import NO_WORD_RECOGNIZED, ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
 from assistant.pipeline.reply_source import UNRECOGNIZED
-from assistant.pipeline.ringing import RingControl
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
 from assistant.pipeline.skill_displays import ListDisplay, TimerDisplay
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
+from assistant.pipeline.unasked.announcing import Accepted, AnnouncementControl, Priority
+from assistant.pipeline.unasked.ringing import RingControl
 from assistant.text.failure_sentences import failure_sentence
 from assistant.turns.effects import (
     CloseSegment,
@@ -98,10 +99,11 @@ from audio.frame import Frame, SilentSpan
 from audio.microphone import Microphone, SkippingMicrophone
 from audio.speaker import Speaker
 from audio.stt import Transcript
-from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
+from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
 from audio.vad import POSSIBLE_SPEECH
 from audio.wake import WakeWordDetection
 from audio.wake.gate import Activity
+from audio.wake.level_history import LevelHistory
 from audio.wake.listener import WakeWordListener
 from audio.wake.resting import RestingDevices
 
@@ -113,8 +115,33 @@ BACKLOG_S = 1.0
 """A frame that is processed this long after it was captured, in seconds, belongs to a backlog of a busy machine or a
 network. Later frames are then processed faster than real time."""
 
+YIELDED_S = 1.0
+"""Time in seconds after `Session.yield_turn` in which sound is not heard: a satellite that has yielded sends what is
+under way, and hears of it after as long as its network stalls (`audio.arrivals.STALL_S`)."""
+
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedSpeech:
+    """Speech of the user that is about to be answered.
+
+    Attributes:
+        text: Its words.
+        began_s: Loop time of its onset.
+        ended_s: Loop time of its last sample.
+        level_dbfs: Its mean level.
+    """
+
+    text: str
+    began_s: float
+    ended_s: float
+    level_dbfs: float
+
+
+def _always(_speech: CommittedSpeech) -> bool:
+    return True
 
 
 @dataclass(slots=True)
@@ -135,6 +162,8 @@ class Session:
         wake_word: Wakes the conversation by the sound of a word; None: it is always awake.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
+        answers_speech: Returns whether this conversation answers speech; False: the user's satellite in another room
+            does, which has heard the same.
         focus: The voices that it listens to; None: all. It needs `Engines.speaker_embedder`.
         context: What the parts of the session share.
         out_of_band: Runs the out-of-band responses that a client requests.
@@ -158,6 +187,7 @@ class Session:
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
     focus: "VoiceFocus | None" = None
+    answers_speech: Callable[[CommittedSpeech], bool] = _always
     context: SessionContext = field(init=False)
     out_of_band: OutOfBandAnswers = field(init=False)
     side_tasks: SideTasks = field(init=False)
@@ -171,12 +201,18 @@ class Session:
     timer_display: TimerDisplay = field(init=False)
     list_display: ListDisplay = field(init=False)
     _ring: RingControl = field(init=False)
+    _announcements: AnnouncementControl = field(init=False)
     _devices: RestingDevices = field(init=False)
     _skipping: SkippingMicrophone | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _asleep: bool = False  # turn taking knows that the conversation sleeps
     _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
+    _levels: LevelHistory = field(default_factory=LevelHistory)
+    _deaf_until: Samples = Samples(0)  # frames before are not heard
+    _gave_up: bool = False  # a satellite in another room has heard the wake word better
+    _yielding: bool = False  # the turn in progress is answered in another room
+    _yielded: CommitTurn | None = None  # a turn that is answered there instead of here
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
@@ -207,6 +243,17 @@ class Session:
         )
         self._ring = RingControl(
             lambda: self.engines.skill_effects, context.position, self._dispatch, self._can_begin_unasked
+        )
+        self._announcements = AnnouncementControl(
+            context.position,
+            self._dispatch,
+            lambda: self.turns.phase,
+            lambda: self.turns.has_overlap,
+            lambda: self.turns.reply_awaits_sound,
+            self._can_begin_unasked,
+            lambda: self.turns.replying,
+            self._ring.make_way,
+            self.on_event,
         )
         self.list_display = ListDisplay(lambda: self.engines.skill_effects, self.on_event)
         self.timer_display = TimerDisplay(
@@ -337,6 +384,10 @@ class Session:
         self._dispatch(ReplyCancelled(self._position, including_request))
         self._reply_manager.stop_trailing_replies("client")
 
+    def announce(self, text: str, priority: Priority) -> Accepted:
+        """Says a text of another program now, or when its priority permits it. A sleeping conversation sleeps on."""
+        return self._announcements.announce(text, priority, self._now_s())
+
     def stop_ring(self) -> None:
         """Stops what rings in this conversation, if anything does."""
         self._ring.stop(self._now_s())
@@ -426,13 +477,15 @@ class Session:
             else:
                 self._audio_input.skip(taken)
         asleep, self._asleep = self._asleep, not self.wake_word.awake
+        self._announcements.asleep = self._asleep
         if self._asleep:
             self._position = frame.end
             if not asleep:
                 self._dispatch(FellAsleep(frame.end))
             self.microphone.batches_silence = False  # all sound is
             self._announce_what_is_due()
-        self._devices.rest(not self.wake_word.awake and not self.engines.skill_effects.rings_soon)
+        quiet = not (self.engines.skill_effects.rings_soon or self._announcements.sounds_asleep)
+        self._devices.rest(not self.wake_word.awake and quiet)
         self._allow_skipping(inserted=frame.is_inserted)
 
     def _allow_skipping(self, *, inserted: bool) -> None:
@@ -463,13 +516,15 @@ class Session:
         """The activity that keeps the conversation awake. A reply without words opens no window, as with the phrase."""
         if self.turns.phase is Phase.REPLYING and self._reply_manager.is_without_words(self.turns.replying):
             return Activity.SPEECH
+        if self._asleep and self._announcements.sounds_asleep:
+            return Activity.NONE
         if self.turns.phase in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT} or self.turns.confirms_speech:
             return Activity.SPEECH
         return Activity.NONE if self._can_begin_unasked() else Activity.REPLY
 
     def use_wake_word(self, wake_word: WakeWordListener | None) -> None:
         """Sleeps until a wake word from now on; None: always listens."""
-        self._asleep = False
+        self._asleep = self._announcements.asleep = False
         if self.wake_word is not None:
             for frame in self.wake_word.release():
                 self._audio_input.skip(frame)
@@ -496,14 +551,23 @@ class Session:
             else:
                 self.cancel_reply()
         self.wake_phrase.note_word(detection.word, detection.end)
-        self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end)))
-        return True
+        level_dbfs = 0.0 if self.wake_word is None else self.wake_word.level_dbfs(detection)
+        self._gave_up = False
+        self.listen_again()
+        self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end), level_dbfs))
+        return not self._gave_up
 
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
+        if frame.end <= self._deaf_until:
+            self._audio_input.skip(frame)
+            self._position = frame.end
+            self._announce_what_is_due()
+            return
         if self.push_to_talk is not None:
             frame = self.push_to_talk.mute_or_pass(frame)
         self._position = frame.end
+        self._levels.add_frame(frame)
         if self.turns.phase is Phase.REPLYING:  # the wake window is counted from the end of the reply
             self._extend_wake_window()
             if self._now_s() - self._loop_time_of(frame.end) >= BACKLOG_S:
@@ -532,6 +596,7 @@ class Session:
         self._ring.on_frame(self._now_s())
         self.timer_display.on_frame(self._now_s())
         self.list_display.on_frame()
+        self._announcements.on_frame(self._now_s())
 
     def _check_key(self, key: PushToTalk) -> None:
         """Ends or discards the user's turn if the released key says so at this position."""
@@ -558,6 +623,8 @@ class Session:
         for effect in self._transcript_requests.handle(event):
             self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
+        if self._yielded is not None:
+            self._drop_yielded(self._yielded)
         if isinstance(event, ReplyEnded):
             self._ring.on_reply_ended(event.reply_id, self._now_s())
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
@@ -629,7 +696,8 @@ class Session:
             case OverlapDecided():
                 self.recorder.event(effect.reply_id.turn, "overlap", self._now_s(), effect.description)
             case TurnDiscarded():  # speech that was not for the assistant is always reported as "overheard"
-                self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
+                overheard = self._yielding or not self._audio_input.addressed
+                self._discard_turn(replace(effect, reason="overheard") if overheard else effect)
             case ResumeReply():
                 if not self._ring.has_rung(effect.reply_id):  # the ring begins again by itself
                     self._resume_reply(effect.reply_id)
@@ -683,7 +751,52 @@ class Session:
         if not self._reply_manager.is_without_words(reply_id or self.turns.replying):
             self.wake_phrase.extend_for_reply(self._position)
 
+    def yield_turn(self) -> None:
+        """Drops what the user is saying, as if it had not been heard: a satellite in another room answers it."""
+        self._gave_up = True
+        if self.wake_word is not None:
+            self.wake_word.gate.sleep()
+        self.wake_phrase.close()
+        if self.turns.reply_awaits_sound and self.turns.replying is not None:
+            self.cancel_reply()
+        self._yielding = True
+        self._dispatch(InputCleared(self._position))
+        self._yielding = self.turns.phase is Phase.AWAITING_TRANSCRIPT  # it ends with its transcript
+        self._dispatch(FellAsleep(self._position))
+        self._deaf_until = Samples(self._captured_position() + samples_of_s(YIELDED_S))
+
+    def listen_again(self) -> None:
+        """Hears all sound from now on, also if a turn was just yielded: the wake word was said again."""
+        self._deaf_until = Samples(0)
+
+    @property
+    def reply_may_be_taken_over(self) -> bool:
+        """Whether a satellite in another room may give the reply instead: nothing of it was heard or done."""
+        replying = self.turns.replying
+        return replying is not None and self.turns.reply_awaits_sound and not self._reply_manager.has_effect(replying)
+
+    def _is_answered_here(self, effect: CommitTurn) -> bool:
+        if effect.origin != "spoken" or effect.speech_end is None or effect.submitted:
+            return True
+        yielding, self._yielding = self._yielding, False
+        onset, end = self._audio_input.onset, effect.speech_end
+        level_dbfs = self._levels.level_dbfs(onset, end)
+        speech = CommittedSpeech(effect.text, self._loop_time_of(onset), self._loop_time_of(end), level_dbfs)
+        return not yielding and self.answers_speech(speech)
+
+    def _drop_yielded(self, commit: CommitTurn) -> None:
+        """Ends the turn of a commit that was not carried out."""
+        self._yielded = None
+        self._apply(DropAttempt(commit.reply_id, "overheard"))
+        self._dispatch(ReplyCancelled(self._position))
+        assert commit.speech_end is not None
+        self._discard_turn(TurnDiscarded(commit.reply_id.turn, self._position, commit.speech_end, "overheard"))
+
     def _commit(self, effect: CommitTurn) -> None:
+        if not self._is_answered_here(effect):
+            self._yielded = effect
+            return
+        self._announcements.on_commit(effect.reply_id)
         self._extend_wake_window(effect.reply_id)  # the reply is active from here on
         self._reply_requests.clear()  # the reply fulfils a request
         self._reply_manager.handle(effect)

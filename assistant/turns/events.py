@@ -212,7 +212,7 @@ class ReplyRequested:
     What happens depends on the origin:
 
     - greeting: said if nobody speaks now; otherwise never.
-    - announcement: said as soon as nobody speaks.
+    - announcement: said as soon as nobody speaks, or `at_once`.
     - ring: begins if nobody speaks now; otherwise never.
     - requested: answers the history as it is, including typed text. It replaces the current reply.
     - repeated: says the last reply again. It replaces the current reply, unless a new one is about to begin.
@@ -221,12 +221,14 @@ class ReplyRequested:
     Attributes:
         text: The text to say; "" for "requested".
         after_current_reply: The current reply is complete as generated so far. It is played to its end before this one.
+        at_once: An announcement replaces the current reply. Speech in progress becomes a turn after it.
     """
 
     position: Samples
     origin: Literal["greeting", "announcement", "ring", "requested", "repeated", "resumed"]
     text: str = ""
     after_current_reply: bool = False
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

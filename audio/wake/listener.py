@@ -8,7 +8,6 @@ are heard from the held ones. The word itself becomes silence: it is no part of 
 150 ms wrong, so the silence ends at the quietest place near it.
 """
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audio.frame import Frame
-from audio.level import SILENCE_DBFS
-from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
+from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.wake import WakeWordDetection, WakeWordDetector
 from audio.wake.gate import Activity, WakeWordGate
+from audio.wake.level_history import LevelHistory
 
 HELD_S = 2.0
 """Sound kept while the conversation sleeps, in seconds: longer than a wake word and its detection."""
@@ -53,9 +52,7 @@ class WakeWordListener:
     on_failure: Callable[[Exception], None] = lambda _error: None
     _held: deque[Frame] = field(default_factory=deque)
     _word_end: Samples = Samples(0)  # of the word that has woken the conversation
-    _energies: deque[tuple[Samples, float]] = field(  # end and energy of the last frames
-        default_factory=lambda: deque(maxlen=_HELD_FRAMES)
-    )
+    _levels: LevelHistory = field(default_factory=LevelHistory)
 
     @property
     def awake(self) -> bool:
@@ -64,11 +61,7 @@ class WakeWordListener:
 
     def level_dbfs(self, detection: WakeWordDetection) -> float:
         """Returns the level of a word that was just detected, in dBFS."""
-        begin = detection.end - samples_of_ms(_WORD_MS)
-        energies = [energy for end, energy in self._energies if begin < end <= detection.end]
-        if not any(energies):
-            return SILENCE_DBFS
-        return max(SILENCE_DBFS, 10 * math.log10(sum(energies) / len(energies) / FRAME_SAMPLES / FULL_SCALE**2))
+        return self._levels.level_dbfs(Samples(detection.end - samples_of_ms(_WORD_MS)), detection.end)
 
     def release(self) -> list[Frame]:
         """Returns the frames that are still held: another listener, or none, takes the next ones."""
@@ -81,7 +74,7 @@ class WakeWordListener:
         Frames that are not heard are to be kept only, as sound before the next speech. `activity`: what goes on in the
         conversation.
         """
-        self._energies.append((frame.end, _energy(frame.pcm)))
+        self._levels.add_frame(frame)
         detection = self._detect(frame)
         if detection is not None and self.accept(detection):
             if not self.gate.awake:
@@ -111,11 +104,6 @@ class WakeWordListener:
             self.detector = None
             self.on_failure(error)
             return None
-
-
-def _energy(pcm: Pcm) -> float:
-    sound = pcm.astype(np.float32)
-    return float(sound @ sound)
 
 
 def _quietest_place(frames: Sequence[Frame], estimated: Samples) -> Samples:

@@ -10,6 +10,7 @@ SESSIONS_PATH = "/v1/realtime/sessions"
 TRANSCRIPTION_SESSIONS_PATH = "/v1/realtime/transcription_sessions"
 SPEECH_PATH = "/v1/audio/speech"
 TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
+ANNOUNCE_PATH = "/v1/announce"
 SETUP_TEST_PATH = "/v1/repartee/setup/test"
 SETUP_SAVE_PATH = "/v1/repartee/setup/save"
 CONVERSATION_TITLE_PATH = "/v1/repartee/conversation_title"
@@ -37,6 +38,7 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
         CALLS_PATH: MAX_JSON_BYTES,
         SPEECH_PATH: MAX_JSON_BYTES,
         TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + FORM_BYTES,
+        ANNOUNCE_PATH: MAX_SETUP_BYTES,
         SETUP_TEST_PATH: MAX_SETUP_BYTES,
         SETUP_SAVE_PATH: MAX_SETUP_BYTES,
         CONVERSATION_TITLE_PATH: MAX_SETUP_BYTES,

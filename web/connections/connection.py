@@ -49,6 +49,7 @@ from web.observation.trace_stream import TraceStream
 from web.phone.session import call_of, log_conversation
 from web.process.fair_share import FairShare
 from web.process.garbage import GarbageCollection
+from web.rooms.user_rooms import UserRooms
 from web.session.kept_conversation import file_for
 from web.session.realtime_session import RealtimeSession
 from web.session.session_choices import SessionChoices
@@ -70,6 +71,10 @@ REFILL_TRIES = 20
 model has to be loaded again."""
 
 
+def _stay() -> None:
+    pass
+
+
 @dataclass(slots=True)
 class Connections(Conversations):
     """Runs all conversations of a server."""
@@ -80,6 +85,7 @@ class Connections(Conversations):
     conversations: ConversationFile | None = None
     handovers: Handovers | None = None
     traces: TraceStream = field(default_factory=TraceStream)
+    rooms: UserRooms = field(default_factory=UserRooms)
     settles: tuple[Callable[[], Awaitable[None]], ...] = ()  # each waits until a file of the user has all changes
     _share: FairShare = field(default_factory=FairShare)
     _shared: SharedLimits = field(default_factory=SharedLimits)
@@ -167,6 +173,9 @@ class Connections(Conversations):
         realtime_session = conversation.realtime_session
         realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
         realtime_session.keeper.memory = self.engine_pool.engine_loader.memory
+        leave_rooms = _stay
+        if not guest and call_of(websocket.scope) is None:
+            leave_rooms = self.rooms.join(realtime_session)
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
         try:
@@ -175,6 +184,7 @@ class Connections(Conversations):
             conversation.hand_over = ended_by(websocket.scope) in {None, DRAINING}
             raise
         finally:
+            leave_rooms()
             if conversation.handover is not None:
                 await conversation.handover.end(keep=conversation.hand_over)
 

@@ -1,4 +1,4 @@
-"""HTTP endpoints of OpenAI's API beside the WebSocket: client secrets, models, speech and transcriptions.
+"""HTTP endpoints of the API beside the WebSocket: client secrets, models, speech, transcriptions and announcements.
 
-May import `access`, `client_audio`, `limits`, `observation`, `session` and `wire`.
+May import `access`, `client_audio`, `limits`, `observation`, `rooms`, `session` and `wire`.
 """

@@ -271,7 +271,12 @@ class RemoteTalk:
             self.hear(frame)
             return
         talk = self.conversation
-        activity = waking.activity(sounding=self.playback.sounding, hearing=talk.hearing, pending=talk.reply_pending)
+        replies = talk.replies
+        sounding, pending = self.playback.sounding, talk.reply_pending
+        if not waking.awake:  # an announcement does not wake it
+            sounding = sounding and not replies.is_announcement(self.playback.playing)
+            pending = pending and not replies.is_announcement(replies.under_way)
+        activity = waking.activity(sounding=sounding, hearing=talk.hearing, pending=pending)
         for taken in waking.take(frame, activity):
             self.hear(taken)
         if not waking.awake:

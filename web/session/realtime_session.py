@@ -11,11 +11,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from assistant.config.turn_settings import ProfileName
-from assistant.events import (
-    SessionEvent,
-    SpeechEnded,
-    UserTurnCommitted,
-)
+from assistant.events import SessionEvent, SpeechEnded, UserTurnCommitted, WakeWordHeard
 from assistant.home import ServiceCall
 from assistant.pipeline.session import Session
 from assistant.setup.conversation.conversation_home import ConversationHome
@@ -54,6 +50,7 @@ from web.wire.incoming.commands import (
     EndHomeCall,
     PlayoutReport,
     RemoveListItems,
+    ReportWakeWord,
     RetrieveItem,
     TruncateItem,
     UpdateHomeStates,
@@ -85,6 +82,8 @@ class RealtimeSession:
         changed: Called when there are messages to send.
         on_out_of_band_end: Is told how each out-of-band response has ended.
         choices: Changes the engines as the client chooses; None: it cannot.
+        on_wake_word: Called with the level in dBFS of a wake word that the client or the session has heard.
+        last_turn_s: Loop time at which the user last spoke here; 0 before.
     """
 
     realtime: Realtime
@@ -97,6 +96,8 @@ class RealtimeSession:
     changed: Callable[[], None] = lambda: None
     on_out_of_band_end: OnEnd = lambda _end: None
     choices: SessionChoices | None = None
+    on_wake_word: Callable[[float], None] = lambda _level_dbfs: None
+    last_turn_s: float = 0.0
     session: Session = field(init=False)
     items: ClientItems = field(init=False)
     responses: ResponseRequests = field(init=False)
@@ -153,10 +154,14 @@ class RealtimeSession:
         self.microphone.on_turn_event(event)
         self.items.on_event(event)
         self.keeper.record(event)
+        if isinstance(event, UserTurnCommitted):
+            self.last_turn_s = asyncio.get_running_loop().time()
         event = self._replies.on_event(event)
         if self.realtime.config.turn_detection is not None and self._commits_input(event):
             self._appended_ms = 0.0
         self.realtime.on_event(event, reply_request_pending=self.responses.pending)
+        if isinstance(event, WakeWordHeard):
+            self.on_wake_word(event.level_dbfs)
         self.changed()
 
     def _commits_input(self, event: SessionEvent) -> bool:
@@ -314,8 +319,17 @@ class RealtimeSession:
                 self.home.end_call(call_id, fault, states)
             case UpdateHomeStates(states=states):
                 self.home.update_states(states)
+            case ReportWakeWord(level_dbfs=level_dbfs):
+                self.session.listen_again()
+                self.on_wake_word(level_dbfs)
             case _:
                 assert_never(command)
+
+    def yield_to(self, room: str) -> None:
+        """Drops what the user is saying: a satellite in `room` has heard the wake word better, and answers."""
+        self.realtime.yielded(room)
+        self.session.yield_turn()
+        self.changed()
 
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from assistant.events import (
+    AnnouncementStarted,
     ChunkSpoken,
     FunctionCalled,
     InterimWords,
@@ -354,7 +355,7 @@ class Realtime:
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
             case Problem():
                 self._tell_notice(event)
-            case TimersChanged() | ListsChanged() | WakeWordHeard() | LanguageChanged():
+            case TimersChanged() | ListsChanged() | WakeWordHeard() | LanguageChanged() | AnnouncementStarted():
                 self._tell_extra(event)
             case _:
                 assert_never(event)
@@ -369,10 +370,15 @@ class Realtime:
             told["language"] = problem.language
         self._tell_extension("repartee.notice", told)
 
-    def _tell_extra(self, event: TimersChanged | ListsChanged | WakeWordHeard | LanguageChanged) -> None:
-        """Tells what the user has set, has on lists, or has called, and the language of the conversation."""
+    def _tell_extra(
+        self, event: TimersChanged | ListsChanged | WakeWordHeard | LanguageChanged | AnnouncementStarted
+    ) -> None:
+        """Tells what is set, on lists, called or announced, and the language of the conversation."""
         if isinstance(event, WakeWordHeard):
             self._tell_extension("repartee.wake_word", {"word": event.word, "at_ms": round(event.at_ms, 1)})
+        elif isinstance(event, AnnouncementStarted):
+            told: JsonObject = {"response_id": self.response_id(event.reply_id), "text": event.text}
+            self._tell_extension("repartee.announcement", told)
         elif isinstance(event, LanguageChanged):
             self._tell_extension("repartee.language", {"language": event.language, "voice": event.voice})
         elif isinstance(event, ListsChanged):
@@ -400,6 +406,10 @@ class Realtime:
         """Tells the client to stop the listening sound, because the user goes on."""
         if self.config.extensions.listening_sounds:
             self._tell_extension("repartee.listening_sound_stopped", {})
+
+    def yielded(self, room: str) -> None:
+        """Tells the client that a satellite in `room` answers: it sleeps again."""
+        self._tell_extension("repartee.wake_word.yielded", {"room": room})
 
     def items_restored(self, items: Sequence[Item]) -> None:
         """Sends the items of a kept conversation, which come before all others."""

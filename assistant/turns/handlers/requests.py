@@ -13,7 +13,7 @@ from assistant.turns.state.states import AwaitingTranscript, Idle, Replying, Sta
 
 def on_reply_requested(conversation: Conversation, state: State, event: ReplyRequested) -> Effects:
     """Starts the reply now, later or never; see `ReplyRequested`."""
-    if event.origin == "announcement":
+    if event.origin == "announcement" and not event.at_once:
         conversation.announcements.add_announcement(event.text, conversation.settings.replies)
         return ()  # starts with the next frame in which nobody speaks
     if event.origin == "ring":
@@ -22,6 +22,8 @@ def on_reply_requested(conversation: Conversation, state: State, event: ReplyReq
     if event.origin == "greeting":
         greets = isinstance(state, Idle)
         return start_literal_reply(conversation, event.position, event.origin, event.text) if greets else ()
+    if event.origin == "announcement":
+        return _replace_current(conversation, state, event)
     conversation.resume_pending = None
     return _answer(conversation, state, event)
 
@@ -63,6 +65,9 @@ def _start(conversation: Conversation, event: ReplyRequested, unheard: Announcem
     match event.origin:
         case "requested" | "ring":
             return answer_history(conversation, event.position)
+        case "announcement":  # one that was replaced unheard is said after it
+            new = Announcement(event.text)
+            return start_literal_reply(conversation, event.position, "announcement", event.text, announcement=new)
         case origin:
             if unheard is not None:
                 conversation.announcements.remove(unheard)  # the repetition says it

@@ -27,7 +27,8 @@ they equal other words, and whether they are a backchannel.
     playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible;
                                                       "effect", if it has called a tool or changed something
     ended 41600 1 2                                   the reply has ended
-    request 41600 greeting 1                          a reply was requested; 1: with a text to say
+    request 41600 greeting 1                          a reply was requested; 1: with a text to say; "behind" the current
+                                                      one; "instead" of what goes on
     submitted|pressed|cleared|cancelled 41600         actions of the client
     asleep 41600                                      the conversation waits for its wake word, without frames
     voice 41600 34112 other                           whose voice the speech since a position is: own, other or unsure
@@ -223,7 +224,8 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: C901, PLR0911,
             return f"ended {event.position} {_id(event.reply_id)}"
         case ReplyRequested():
             behind = " behind" if event.after_current_reply else ""
-            return f"request {event.position} {event.origin} {bool(event.text):d}{behind}"
+            instead = " instead" if event.at_once else ""
+            return f"request {event.position} {event.origin} {bool(event.text):d}{behind}{instead}"
         case InputCommitted(position, after_current_reply=True):
             return f"submitted {position} behind"
         case ReplyCancelled(position, including_request=True):
@@ -412,12 +414,10 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
         case "request", [
             ("greeting" | "announcement" | "ring" | "requested" | "repeated" | "resumed") as origin,
             worded,
-            *after_current_reply,
-        ] if after_current_reply in (
-            [],
-            ["behind"],
-        ):
-            return ReplyRequested(sample, origin, "words" if worded == "1" else "", bool(after_current_reply))
+            *when,
+        ] if when in ([], ["behind"], ["instead"]):
+            text = "words" if worded == "1" else ""
+            return ReplyRequested(sample, origin, text, when == ["behind"], when == ["instead"])
         case "submitted", [*after_current_reply] if after_current_reply in ([], ["behind"]):
             return InputCommitted(sample, bool(after_current_reply))
         case "voice", [since, *until, ("own" | "other" | "unsure") as verdict] if len(until) <= 1:

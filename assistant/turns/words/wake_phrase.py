@@ -209,6 +209,10 @@ class WakePhraseGate:
         """Notes that a reply is active up to here, which opens the window."""
         self._until = Samples(position + self.window) if self.window else None
 
+    def close(self) -> None:
+        """Closes the window."""
+        self._until = None
+
     def open_after_phrase(self, position: Samples) -> None:
         """Opens the window after the phrase was said alone."""
         self._until = Samples(position + max(self.window, samples_of_s(self.thresholds.after_phrase_window_s)))

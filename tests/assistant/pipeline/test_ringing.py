@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.conversations.simulation import Simulation, SimulationResult, Utterance
 
-from assistant.pipeline.ringing import RING_LASTS_S
+from assistant.pipeline.unasked.ringing import RING_LASTS_S
 from assistant.skills.answers import SetTimer
 from assistant.turns.settings import OverlapThresholds, TurnSettings
 from audio.echo.half_duplex import AUDIBLE_PEAK

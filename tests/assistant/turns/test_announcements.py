@@ -35,6 +35,41 @@ def test_announcement_waits_until_nobody_speaks() -> None:
     )
 
 
+def test_announcement_at_once_replaces_a_reply() -> None:
+    scene = Scene()
+    scene.speech(500)
+    scene.silence(400)
+    scene.transcript(FIRST, "what time is it")
+    scene.silence(1000)
+    second = ReplyId(2, 1)
+    assert scene.handle(ReplyRequested(at(scene.now_ms), "announcement", "Fire.", at_once=True)) == (
+        InterruptReply(FIRST, "requested"),
+        PrepareReply(second, "Fire.", text_is_reply=True),
+        CommitTurn(second, "", "", None, origin="announcement"),
+    )
+
+
+def test_speech_during_an_announcement_at_once_becomes_a_turn() -> None:
+    scene = Scene()
+    scene.speech(500)
+    started = scene.handle(ReplyRequested(at(500), "announcement", "Fire.", at_once=True))
+    assert PrepareReply(ReplyId(2, 1), "Fire.", text_is_reply=True) in started
+    scene.speech(200)
+    scene.silence(400)
+    scene.handle(ReplyEnded(at(scene.now_ms), ReplyId(2, 1)))
+    scene.silence(20)
+    assert scene.phase() in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT}
+
+
+def test_announcement_that_is_replaced_unheard_is_said_after_it() -> None:
+    scene = Scene()
+    scene.handle(ReplyRequested(at(0), "announcement", "Dinner.", at_once=True))
+    scene.handle(ReplyRequested(at(0), "announcement", "Fire.", at_once=True))
+    scene.progress(ReplyId(2, 1), 1)
+    scene.handle(ReplyEnded(at(20), ReplyId(2, 1)))
+    assert PrepareReply(ReplyId(3, 1), "Dinner.", text_is_reply=True) in scene.silence(20)
+
+
 def test_unheard_announcement_is_repeated() -> None:
     scene = Scene()
     scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))

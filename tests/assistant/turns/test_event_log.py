@@ -91,6 +91,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         ReplyRequested(AT, "requested"),
         ReplyRequested(AT, "repeated", "words"),
         ReplyRequested(AT, "resumed", "words"),
+        ReplyRequested(AT, "announcement", "words", at_once=True),
         InputCommitted(AT),
         KeyPressed(AT),
         InputCleared(AT),

@@ -262,7 +262,7 @@ events = st.one_of(
     st.builds(EndOfTurnScored, positions, segments, estimates),
     st.builds(PlaybackProgress, positions, replies, st.integers(0, 5), st.booleans()),
     st.builds(ReplyEnded, positions, replies),
-    st.builds(ReplyRequested, positions, origins, st.just("x")),
+    st.builds(ReplyRequested, positions, origins, st.just("x"), st.just(False), st.booleans()),
     st.builds(InputCommitted, positions),
     st.builds(KeyPressed, positions),
     st.builds(InputCleared, positions),

@@ -202,7 +202,14 @@ async def session_server(
         "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
     )
     client_secrets = ClientSecrets(asyncio.get_running_loop().time, handovers)
-    parts = ApiParts(engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations)
+    parts = ApiParts(
+        engine_loader,
+        connections.initial_config,
+        connections.service,
+        connections.rooms,
+        engine_pool.choices,
+        conversations,
+    )
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
     acceptor.at_drain(state.ended.set)
     calls = make_calls(parts, state, acceptor)

@@ -207,6 +207,33 @@ async def test_satellite_that_yields_sleeps_without_a_sound() -> None:
     assert satellite.sent_ms() <= FRAME_MS
 
 
+async def announcing(*, asleep: bool) -> Satellite:
+    """Returns a satellite during an announcement."""
+    satellite = Satellite()
+    satellite.connect()
+    if not asleep:
+        await satellite.say_word()
+    satellite.receive("repartee.announcement", response_id="resp_1_1", text="Dinner is ready.")
+    satellite.receive("response.created", response={"id": "resp_1_1"})
+    sound = binascii.b2a_base64(np.full(12_000, 1000, "<i2").tobytes()).decode()
+    satellite.receive("response.output_audio.delta", response_id="resp_1_1", delta=sound)
+    satellite.sent()
+    await satellite.hear(6)
+    return satellite
+
+
+async def test_announcement_does_not_wake_a_satellite() -> None:
+    satellite = await announcing(asleep=True)
+    assert satellite.sent() == []
+    assert not satellite.waking.awake
+    assert satellite.talk.playback.sounding
+
+
+async def test_announcement_to_a_user_who_talks_opens_the_window() -> None:
+    satellite = await announcing(asleep=False)
+    assert satellite.waking.awake  # the window after the word alone has ended
+
+
 async def speaking(words: str) -> Satellite:
     """Returns a satellite in the middle of a reply."""
     satellite = await awake()

@@ -35,6 +35,7 @@ from web.wire.incoming.commands import (
     EndHomeCall,
     PlayoutReport,
     RemoveListItems,
+    ReportWakeWord,
     ResponseOptions,
     RetrieveItem,
     TruncateItem,
@@ -79,6 +80,10 @@ GOOD: list[tuple[Json, Command]] = [
     ({"type": "repartee.cancel_background"}, CancelBackground(None)),
     ({"type": "repartee.timer", "id": 3, "action": "snooze"}, ChangeTimer(None, 3, "snooze")),
     ({"type": "repartee.list", "remove": ["a", "b"]}, RemoveListItems(None, ("a", "b"))),
+    (
+        {"type": "repartee.wake_word.heard", "level_dbfs": -31.5, "audio_end_ms": 1200},
+        ReportWakeWord(None, -31.5, 1200),
+    ),
     ({"type": "repartee.home.result", "call_id": "home_1"}, EndHomeCall(None, "home_1", None, ())),
     (
         {"type": "repartee.home.result", "call_id": "home_1", "error": "refused", "states": []},

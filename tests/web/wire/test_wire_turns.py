@@ -12,6 +12,7 @@ from support.conversations.answered_turn import ANSWERED
 from support.protocol.wire_client import REPLY, Client, line
 
 from assistant.events import (
+    AnnouncementStarted,
     ChunkSpoken,
     FunctionCalled,
     InterimWords,
@@ -351,14 +352,26 @@ def home(client: Client) -> None:
     client.do(lambda wire: wire.home_call("home_1", call))
 
 
+def announcement(client: Client) -> None:
+    client.tell(AnnouncementStarted(REPLY, "Dinner is ready."))
+
+
+def yielded(client: Client) -> None:
+    client.do(lambda wire: wire.yielded("Kitchen"))
+
+
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
     idle_timeout, mcp_servers, kept, kept_with_markup, timers, lists, choices, woken, other_language, home,
+    announcement, yielded,
 )  # fmt: skip
 
 
-DECLARING = (loudness, listening_sound, kept_with_markup, timers, lists, choices, woken, other_language, home)
+DECLARING = (
+    loudness, listening_sound, kept_with_markup, timers, lists, choices, woken, other_language, home,
+    announcement, yielded,
+)  # fmt: skip
 """Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")

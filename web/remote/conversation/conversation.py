@@ -336,6 +336,7 @@ _READERS: Mapping[str, _Read] = {
     "response.output_audio.done": lambda talk, event: talk.replies.sound_ended(event),
     "response.done": lambda talk, event: talk.replies.done(event),
     "output_audio_buffer.cleared": lambda _talk, _event: (StopPlayback(),),
+    "repartee.announcement": lambda talk, event: talk.replies.announced(event),
     "repartee.partial": RemoteConversation._partial,
     "repartee.markup": lambda talk, event: talk.replies.written(event),
     "repartee.words": lambda talk, event: talk.replies.placed(event),

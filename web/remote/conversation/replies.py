@@ -2,6 +2,7 @@
 
 import binascii
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -57,10 +58,12 @@ class Replies:
     newest_turn: int = 0
     _replies: dict[ReplyId, _Reply] = field(default_factory=dict)
     _silenced: ReplyId | None = None
+    _announcements: deque[ReplyId] = field(default_factory=lambda: deque(maxlen=MAX_REPLIES))
 
     def forget(self) -> None:
         """Forgets all replies, because another conversation uses the same reply ids."""
         self._replies.clear()
+        self._announcements.clear()
         self.under_way = self._silenced = None
         self.newest_turn = 0
 
@@ -84,6 +87,15 @@ class Replies:
     def whose(self, item: str) -> ReplyId | None:
         """Returns the reply with this message item."""
         return next((reply.id for reply in self._replies.values() if item and reply.item == item), None)
+
+    def announced(self, event: Event) -> None:
+        """Handles repartee.announcement: the response that follows says an announcement of another program."""
+        if (name := reply_of(event["response_id"])) is not None:
+            self._announcements.append(name)
+
+    def is_announcement(self, reply_id: ReplyId | None) -> bool:
+        """Returns whether a reply says an announcement of another program."""
+        return reply_id in self._announcements
 
     def text_of(self, reply_id: ReplyId | None) -> str:
         """Returns the text of a reply so far; "" if it is not known."""

@@ -226,8 +226,22 @@ class UpdateHomeStates:
     states: tuple[SentState, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ReportWakeWord:
+    """Reports that the client has heard its wake word with a detector of its own.
+
+    Attributes:
+        level_dbfs: Mean level of the word.
+        audio_end_ms: Position in the sent sound at which what follows the word begins.
+    """
+
+    event_id: str | None
+    level_dbfs: float
+    audio_end_ms: float
+
+
 Command = (
     UpdateSession | Append | CommitInput | ClearInput | CreateItem | RetrieveItem | DeleteItem | TruncateItem
     | CreateResponse | CancelResponse | ClearOutput | PlayoutReport | CancelBackground | ChangeTimer
-    | RemoveListItems | EndHomeCall | UpdateHomeStates
+    | RemoveListItems | EndHomeCall | UpdateHomeStates | ReportWakeWord
 )  # fmt: skip

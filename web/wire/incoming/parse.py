@@ -28,6 +28,7 @@ from web.wire.incoming.commands import (
     EndHomeCall,
     PlayoutReport,
     RemoveListItems,
+    ReportWakeWord,
     RetrieveItem,
     TruncateItem,
     UpdateHomeStates,
@@ -261,6 +262,11 @@ def _home_states(_reader: Reader, event: JsonObject, event_id: str | None) -> Co
     return UpdateHomeStates(event_id, _checked(event, _HOME_STATES)["states"])
 
 
+def _wake_word(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    fields = _checked(event, _WAKE_WORD)
+    return ReportWakeWord(event_id, fields["level_dbfs"], fields["audio_end_ms"])
+
+
 def _unchecked(value: object, _path: str) -> object:
     return value
 
@@ -296,6 +302,11 @@ _TIMER: Table = {
     "action": Field(one_of(*TIMER_ACTIONS), required=True),
 }
 
+_WAKE_WORD: Table = {
+    "level_dbfs": Field(number(-200, 20), required=True),
+    "audio_end_ms": Field(number(0, MAX_MS), required=True),
+}
+
 _LIST: Table = {"remove": Field(listing(IDENTIFIER, maximum=MAX_ITEMS, minimum=1), required=True)}
 
 _HOME_RESULT: Table = {
@@ -323,6 +334,7 @@ _EVENTS: dict[str, _Read] = {
     "repartee.list": _list,
     "repartee.home.result": _home_result,
     "repartee.home.states": _home_states,
+    "repartee.wake_word.heard": _wake_word,
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)

@@ -17,14 +17,15 @@ def _wake_phrase(value: object, path: str) -> str:
     return " ".join(phrase.split())
 
 
-def _room(value: object, path: str) -> str:
+def room_name(value: object, path: str) -> str:
+    """Checks the name of a room. Raises FieldError."""
     name: str = text(max_chars=MAX_ROOM_CHARS)(value, path)
     if not name.isprintable():
         raise wrong_value(path, "has control characters", "a name in one line")
     return " ".join(name.split())
 
 
-ROOM = Field(_room)
+ROOM = Field(room_name)
 """The room in which the client stands; "" for none."""
 
 WAKE_PHRASE = Field(_wake_phrase, null=True)

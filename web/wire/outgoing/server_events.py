@@ -56,6 +56,7 @@ RealtimeType = Literal[
     "session.updated",
 ]
 ExtensionType = Literal[
+    "repartee.announcement",
     "repartee.choices",
     "repartee.conversation",
     "repartee.duck",
@@ -73,6 +74,7 @@ ExtensionType = Literal[
     "repartee.trace",
     "repartee.unduck",
     "repartee.wake_word",
+    "repartee.wake_word.yielded",
     "repartee.words",
 ]
 EventType = RealtimeType | ExtensionType

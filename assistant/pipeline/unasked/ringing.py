@@ -132,6 +132,10 @@ class RingControl:
         if self._began_s is not None:
             self._end(now_s, answered=True)
 
+    def make_way(self) -> None:
+        """An announcement replaces the reply that rings, if one does; the ring begins again after it."""
+        self.reply_id = self.sound = None
+
     def on_input_ended(self) -> None:
         """The microphone has ended, so nobody can answer: each ring is announced once."""
         self._input_ended = True

@@ -1,0 +1,1 @@
+"""Begins replies that nobody has asked for: what rings, and announcements of other programs."""

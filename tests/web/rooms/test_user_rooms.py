@@ -1,0 +1,240 @@
+"""Conversations of one user in two rooms, in virtual time: one answer to a question, and announcements."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import numpy as np
+import pytest
+from support.conversations.session_harness import LONG, SessionHarness
+from support.engines.scripted_engines import Answer
+
+from assistant.history.items import AssistantMessage
+from assistant.pipeline.unasked.announcing import EXPIRES_S, MAX_WAITING
+from assistant.turns.words.wake_phrase import WakePhrase
+from audio.frame import Frame
+from audio.units import samples_of_ms, samples_of_s
+from audio.wake import WakeWordDetection
+from audio.wake.gate import WakeWordGate
+from audio.wake.listener import WakeWordListener
+from web.rooms.user_rooms import Announced, UserRooms
+
+pytestmark = [pytest.mark.virtual_time, pytest.mark.leaves_no_tasks]
+
+QUESTION, OTHER = "what time is it", "turn the heating off in the bath"
+
+
+class Home:
+    """A kitchen and a hall with a client each."""
+
+    def __init__(self, kitchen: str = QUESTION, hall: str = QUESTION, answer: Answer = "It is ten.") -> None:
+        self.rooms = UserRooms()
+        self.kitchen = SessionHarness((answer,) * 3, (kitchen,) * 3)
+        self.hall = SessionHarness((answer,) * 3, (hall,) * 3)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["Home"]:
+        async with self.kitchen.running(), self.hall.running():
+            leave = [self.rooms.join(one.talk) for one in (self.kitchen, self.hall)]
+            await self.kitchen.update(repartee={"room": "Kitchen", "playout": False})
+            await self.hall.update(repartee={"room": "Hall", "playout": False})
+            await self.both(200, 0, 0)
+            yield self
+            for one in leave:
+                one()
+
+    async def both(self, ms: int, kitchen: int, hall: int) -> None:
+        """Sends sound of these levels in both rooms, in real time."""
+        for _ in range(ms // 20):
+            await asyncio.sleep(0.02)
+            for harness, level in ((self.kitchen, kitchen), (self.hall, hall)):
+                audio = base64.b64encode(np.full(480, level, np.int16).tobytes()).decode()
+                await harness.send("input_audio_buffer.append", audio=audio)
+
+    @property
+    def answers(self) -> tuple[int, int]:
+        """The completed replies of kitchen and hall."""
+        return tuple(
+            sum(done["status"] == "completed" for done in harness.done) for harness in (self.kitchen, self.hall)
+        )
+
+
+# ---- a wake word that the clients hear ----
+
+
+async def heard(harness: SessionHarness, level_dbfs: float) -> None:
+    await harness.send("repartee.wake_word.heard", level_dbfs=level_dbfs, audio_end_ms=0)
+
+
+async def test_satellite_that_hears_the_word_best_answers() -> None:
+    async with Home().running() as home:
+        await heard(home.hall, -40)
+        await home.both(100, 8000, 2000)
+        await heard(home.kitchen, -20)
+        (yielded,) = home.hall.events("repartee.wake_word.yielded")
+        assert yielded["room"] == "Kitchen"
+        await home.both(500, 8000, 2000)
+        await home.both(1500, 0, 0)
+        assert home.answers == (1, 0)
+        assert home.hall.records == []
+        assert home.hall.errors == home.kitchen.errors == []
+
+
+async def test_satellite_that_has_yielded_answers_the_next_word() -> None:
+    async with Home().running() as home:
+        await heard(home.kitchen, -20)
+        await heard(home.hall, -40)
+        await home.both(600, 0, 0)
+        await heard(home.hall, -20)
+        await home.both(600, 0, 8000)
+        await home.both(1500, 0, 0)
+        assert home.answers == (0, 1)
+
+
+# ---- a wake word that the server hears ----
+
+
+class DetectorAt:
+    """Detects the word in the frame at a time."""
+
+    def __init__(self, at_ms: float) -> None:
+        self._at = samples_of_ms(at_ms)
+
+    def process(self, frame: Frame) -> WakeWordDetection | None:
+        return WakeWordDetection("alexa", frame.end) if frame.start <= self._at < frame.end else None
+
+
+def sleep_until_word(harness: SessionHarness, at_ms: float) -> None:
+    """Lets the conversation sleep until it hears the word."""
+    harness.session.wake_phrase.by_sound = {"alexa": WakePhrase("alexa")}
+    gate = WakeWordGate(samples_of_s(8), samples_of_s(8))
+    harness.session.use_wake_word(WakeWordListener(DetectorAt(at_ms), gate))
+
+
+@pytest.mark.parametrize(("kitchen", "hall"), [(8000, 2000), (2000, 8000)])
+@pytest.mark.parametrize("first", ["kitchen", "hall"])
+async def test_louder_conversation_wakes_and_the_other_sleeps_on(kitchen: int, hall: int, first: str) -> None:
+    async with Home().running() as home:
+        sleep_until_word(home.kitchen, 1000 if first == "kitchen" else 1200)
+        sleep_until_word(home.hall, 1000 if first == "hall" else 1200)
+        await home.both(300, 0, 0)
+        await home.both(1600, kitchen, hall)
+        await home.both(2000, 0, 0)
+        assert home.answers == ((1, 0) if kitchen > hall else (0, 1))
+        loser, room = (home.hall, "Kitchen") if kitchen > hall else (home.kitchen, "Hall")
+        assert [event["room"] for event in loser.events("repartee.wake_word.yielded")] == [room]
+        assert loser.session.wake_word is not None
+        assert not loser.session.wake_word.awake
+        assert loser.records == []
+
+
+async def test_announcement_does_not_wake_a_sleeping_conversation() -> None:
+    async with Home().running() as home:
+        sleep_until_word(home.hall, 60_000)
+        await home.both(300, 0, 0)
+        assert home.rooms.announce("Dinner.", ["Hall"], "pause") == [Announced("Hall", "spoken")]
+        await home.both(3000, 0, 4000)
+        assert home.answers == (0, 1)
+        assert home.hall.session.wake_word is not None
+        assert not home.hall.session.wake_word.awake
+        assert home.hall.events("input_audio_buffer.speech_started") == []
+
+
+# ---- clients that always listen ----
+
+
+@pytest.mark.parametrize(("kitchen", "hall"), [(8000, 2000), (2000, 8000)])
+async def test_one_satellite_answers_a_question_that_both_hear(kitchen: int, hall: int) -> None:
+    async with Home().running() as home:
+        await home.both(800, kitchen, hall)
+        await home.both(2000, 0, 0)
+        assert sum(home.answers) == 1
+        assert home.answers[0] == (kitchen > hall)
+
+
+async def test_two_people_with_two_questions_are_both_answered() -> None:
+    async with Home(QUESTION, OTHER).running() as home:
+        await home.both(800, 8000, 8000)
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 1)
+
+
+async def test_same_words_ten_seconds_apart_are_two_questions() -> None:
+    async with Home().running() as home:
+        await home.both(800, 8000, 0)
+        await home.both(10_000, 0, 0)
+        await home.both(800, 0, 8000)
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 1)
+
+
+async def test_satellite_that_yields_keeps_no_words_and_no_record() -> None:
+    async with Home().running() as home:
+        await home.both(800, 8000, 4000)
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 0)
+        assert [record.outcome for record in home.hall.records if record.outcome != "interrupted"] == []
+        await home.both(800, 0, 8000)
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 1)
+
+
+# ---- announcements ----
+
+
+async def test_announcement_is_spoken_at_once_where_nobody_speaks() -> None:
+    async with Home().running() as home:
+        assert home.rooms.announce("Dinner.", ["hall"], "pause") == [Announced("Hall", "spoken")]
+        await home.both(2000, 0, 0)
+        assert home.answers == (0, 1)
+        (item,) = home.hall.session.history.items
+        assert isinstance(item, AssistantMessage)
+        assert item.text == "Dinner."
+
+
+async def test_announcement_waits_for_a_person_and_for_their_answer() -> None:
+    async with Home().running() as home:
+        await home.both(400, 8000, 0)
+        assert home.rooms.announce("Dinner.", ["Kitchen"], "now") == [Announced("Kitchen", "waiting")]
+        await home.both(300, 8000, 0)
+        await home.both(4000, 0, 0)
+        texts = [done["output"][0]["content"][0]["transcript"] for done in home.kitchen.done]
+        assert texts == ["It is ten.", "Dinner."]
+
+
+async def test_urgent_announcement_is_spoken_while_a_person_speaks() -> None:
+    async with Home().running() as home:
+        await home.both(400, 8000, 0)
+        assert home.rooms.announce("Fire.", ["Kitchen"], "urgent") == [Announced("Kitchen", "spoken")]
+        await home.both(300, 8000, 0)
+        await home.both(5000, 0, 0)
+        texts = [done["output"][0]["content"][0]["transcript"] for done in home.kitchen.done]
+        assert texts == ["Fire.", "It is ten."]
+
+
+@pytest.mark.parametrize("priority", ["pause", "now"])
+async def test_only_now_ends_a_reply(priority: str) -> None:
+    async with Home(answer=LONG).running() as home:
+        await home.both(700, 8000, 0)
+        await home.both(2000, 0, 0)
+        (state,) = home.rooms.announce("Dinner.", ["Kitchen"], priority)  # type: ignore[arg-type]
+        assert state.state == ("spoken" if priority == "now" else "waiting")
+        await home.both(1000, 0, 0)
+        assert [done["status"] for done in home.kitchen.done][:1] == (["cancelled"] if priority == "now" else [])
+
+
+async def test_announcement_expires_and_the_queue_is_bounded() -> None:
+    async with Home(answer=LONG).running() as home:
+        await home.both(400, 8000, 0)
+        results = [home.rooms.announce(f"News {n}.", ["Kitchen"], "pause")[0].state for n in range(MAX_WAITING + 1)]
+        assert results == ["waiting"] * MAX_WAITING + ["too many waiting"]
+        home.kitchen.session._announcements.on_frame(asyncio.get_running_loop().time() + EXPIRES_S + 1)
+        assert home.rooms.announce("Late.", ["Kitchen"], "pause") == [Announced("Kitchen", "waiting")]
+
+
+async def test_client_that_is_gone_is_not_there() -> None:
+    async with Home().running() as home:
+        home.hall.session.engines.skill_effects.is_unheard = lambda: True
+        assert home.rooms.announce("Dinner.", None, "pause") == [Announced("Kitchen", "spoken")]
+        assert home.rooms.announce("Dinner.", ["Hall"], "pause") == [Announced("Hall", "nobody there")]

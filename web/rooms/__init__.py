@@ -1,0 +1,4 @@
+"""The conversations of one user in several rooms: which one answers, and announcements in them.
+
+May import `session`.
+"""

@@ -1,0 +1,124 @@
+"""The conversations of the server's user: lets one satellite answer a question, and speaks announcements in rooms.
+
+It knows the conversations of this gateway only. Telephone callers and the clients of client secrets may be anybody:
+their conversations are not among them.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from assistant.pipeline.session import CommittedSpeech
+from assistant.pipeline.unasked.announcing import Accepted, Priority
+from web.rooms.same_question import SameQuestions, SpokenTurn
+from web.rooms.wake_contest import SatelliteId, WakeContest
+from web.session.realtime_session import RealtimeSession
+
+NOBODY_THERE = "nobody there"
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What has become of an announcement in a room: "spoken", "waiting", "too many waiting" or "nobody there"."""
+
+    room: str
+    state: str
+
+
+@dataclass(slots=True)
+class UserRooms:
+    """The conversations of one user. Not thread-safe: use it on the event loop."""
+
+    _conversations: dict[SatelliteId, RealtimeSession] = field(default_factory=dict)
+    _contest: WakeContest = field(default_factory=WakeContest)
+    _questions: SameQuestions = field(init=False)
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self._questions = SameQuestions(self._may_take_over)
+
+    def join(self, conversation: RealtimeSession) -> Callable[[], None]:
+        """Adds a conversation whose session is set. Returns what removes it."""
+        satellite = SatelliteId(next(self._numbers))
+        self._conversations[satellite] = conversation
+        conversation.on_wake_word = lambda level_dbfs: self._hear(satellite, level_dbfs)
+        conversation.session.answers_speech = lambda speech: self._judge(satellite, speech)
+
+        def leave() -> None:
+            del self._conversations[satellite]
+            self._contest.leave(satellite)
+
+        return leave
+
+    def announce(self, text: str, rooms: Sequence[str] | None, priority: Priority) -> list[Announced]:
+        """Speaks a text in rooms, once in each: where the user has spoken last.
+
+        Args:
+            text: The text.
+            rooms: Names of the rooms; None: every room with a conversation, and each conversation without a room.
+            priority: When it is spoken.
+        """
+        named = self._by_room()
+        if rooms is None:
+            without = [conversation for conversation in self._present() if not _room(conversation)]
+            return [
+                *(self._announce_in(room, here[-1:], text, priority) for room, here in named.items()),
+                *(self._announce_in("", [conversation], text, priority) for conversation in without),
+            ]
+        by_name = {room.casefold(): (room, here) for room, here in named.items()}
+        announced = []
+        for room in dict.fromkeys(room.casefold() for room in rooms):
+            asked = next(name for name in rooms if name.casefold() == room)
+            name, here = by_name.get(room, (asked, []))
+            announced.append(self._announce_in(name, here[-1:], text, priority))
+        return announced
+
+    def _announce_in(
+        self, room: str, conversations: Sequence[RealtimeSession], text: str, priority: Priority
+    ) -> Announced:
+        if not conversations:
+            return Announced(room, NOBODY_THERE)
+        accepted: Accepted = conversations[0].session.announce(text, priority)
+        return Announced(room, accepted.value)
+
+    def _present(self) -> list[RealtimeSession]:
+        """Returns the conversations whose client is connected and hears replies; where the user spoke last is last."""
+        there = [
+            conversation
+            for conversation in self._conversations.values()
+            if conversation.realtime.config.kind == "realtime"
+            and not conversation.session.engines.skill_effects.is_unheard()
+        ]
+        return sorted(there, key=lambda conversation: conversation.last_turn_s)
+
+    def _by_room(self) -> dict[str, list[RealtimeSession]]:
+        by_room: dict[str, list[RealtimeSession]] = {}
+        for conversation in self._present():
+            if room := _room(conversation):
+                name = next((known for known in by_room if known.casefold() == room.casefold()), room)
+                by_room.setdefault(name, []).append(conversation)
+        return by_room
+
+    # ---- one question, several satellites ----
+
+    def _hear(self, satellite: SatelliteId, level_dbfs: float) -> None:
+        yielding = self._contest.hear(satellite, level_dbfs, asyncio.get_running_loop().time())
+        leader = self._contest.leader
+        if yielding is not None and leader is not None:
+            self._conversations[yielding].yield_to(_room(self._conversations[leader]))
+
+    def _judge(self, satellite: SatelliteId, speech: CommittedSpeech) -> bool:
+        turn = SpokenTurn(satellite, speech.text, speech.began_s, speech.ended_s, speech.level_dbfs)
+        verdict = self._questions.judge(turn, asyncio.get_running_loop().time())
+        if verdict.result == "takes over" and verdict.other in self._conversations:
+            self._conversations[verdict.other].session.cancel_reply()
+        return verdict.result != "yields"
+
+    def _may_take_over(self, satellite: SatelliteId) -> bool:
+        conversation = self._conversations.get(satellite)
+        return conversation is not None and conversation.session.reply_may_be_taken_over
+
+
+def _room(conversation: RealtimeSession) -> str:
+    return conversation.realtime.config.extensions.room
