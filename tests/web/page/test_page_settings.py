@@ -116,6 +116,29 @@ def test_choices_are_sent_and_stay_after_a_reload(page: Page, server: Server) ->
     assert "from its configuration" in note_of(page, "voice")
 
 
+def test_room_is_sent_at_once_and_can_be_emptied(page: Page, server: Server) -> None:
+    started(page)
+    assert "room" not in wait_for_update(page, server, 1)["repartee"]
+    page.click("#settings-open")
+    page.fill("#setting-room", "  Living room ")
+    page.dispatch_event("#setting-room", "change")
+    assert wait_for_update(page, server, 2)["repartee"]["room"] == "Living room"
+    page.fill("#setting-room", "")
+    page.dispatch_event("#setting-room", "change")
+    assert wait_for_update(page, server, 3)["repartee"]["room"] == ""
+
+
+def test_room_stays_after_a_reload(page: Page, server: Server) -> None:
+    page.click("#settings-open")
+    page.fill("#setting-room", "Kitchen")
+    page.dispatch_event("#setting-room", "change")
+    page.reload()
+    page.wait_for_selector("#answers:not([hidden])")
+    assert page.input_value("#setting-room") == "Kitchen"
+    started(page)
+    assert wait_for_update(page, server, 1)["repartee"]["room"] == "Kitchen"
+
+
 def test_reset_returns_to_the_servers_value_in_the_running_conversation(page: Page, server: Server) -> None:
     started(page)
     wait_for_update(page, server, 1)

@@ -233,6 +233,9 @@ export default () => run({
     wake.windowS = 0;
     wake.called();
     same([(now = 13) && wake.awaited, (now = 14) && wake.awaited], ["", "hey computer"]);
+    wake.called();
+    wake.yielded(); // a device in another room answers
+    same(wake.awaited, "hey computer");
     wake.phrase = "";
     same(wake.fields(), { wake_phrase: null });
   },

@@ -313,6 +313,13 @@ export class RealtimeSession extends EventTarget {
     this.emit("phase");
   }
 
+  /** A device in another room has heard the wake word better, and answers. */
+  wakeWordYielded() {
+    this.wake.yielded();
+    this._userSpeaking = this._awaitingReply = false;
+    this.emit("phase");
+  }
+
   conversationKept({ id, kept }) {
     if (kept && this.keeping) this.keeping = { ...this.keeping, id };
     this.emit("kept", { id, kept });

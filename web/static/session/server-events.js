@@ -37,6 +37,7 @@ export const SERVER_EVENTS = {
   "repartee.language": (client, { language }) => client.emit("spoken-language", (client.spokenLanguage = language)),
   "repartee.lists": (client, { lists }) => client.emit("lists", lists),
   "repartee.wake_word": (client) => client.wakeWordHeard(),
+  "repartee.wake_word.yielded": (client) => client.wakeWordYielded(),
   "repartee.timers": (client, { timers }) => client.emit("timers", timers),
   "repartee.trace": (client, event) => client.addTrace(event),
   "repartee.choices": (client, { pending }) => client.choicesPending(pending),

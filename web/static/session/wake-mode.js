@@ -38,6 +38,11 @@ export class WakeMode {
     this._untilS = this._now() + Math.max(this.windowS, CALLED_WINDOW_S);
   }
 
+  /** Notes that a device in another room answers. */
+  yielded() {
+    this._untilS = -Infinity;
+  }
+
   /** Returns the fields of a session.update. */
   fields() {
     const word = this.phrase && this.offered.includes(this.word) ? this.word : null; // without it, its words are recognized

@@ -11,6 +11,7 @@ const TYPES = {
   instructions: "string",
   profile: "string",
   words: "boolean",
+  room: "string",
 };
 
 export const MAX_INSTRUCTIONS = 4000;

@@ -42,6 +42,17 @@ export function pageLanguageField() {
   return field;
 }
 
+const MAX_ROOM_CHARS = 80; // as the server checks it
+
+/** The room of this device. @param {import("./choices.js").Choices} choices */
+export function roomField(choices) {
+  const input = makeElement("input", { type: "text", id: "setting-room", maxlength: String(MAX_ROOM_CHARS), autocomplete: "off", dir: "auto", "aria-describedby": "setting-room-hint" });
+  input.value = choices.get("room") ?? "";
+  input.onchange = () => choices.set("room", input.value.trim() || undefined);
+  const hint = makeElement("p", { class: "hint", id: "setting-room-hint", text: text("settings.room_hint") });
+  return [makeElement("label", { class: "field" }, makeElement("span", { text: text("settings.room") }), input), hint];
+}
+
 /** Where conversations are kept. Reads and writes the storage that the history uses. */
 export function keepField() {
   const names = Object.fromEntries(PLACES.map((place) => [place, text(`keep.${place}`)]));

@@ -31,6 +31,7 @@ export function sessionFields(choices, server, sent) {
   setField("speed", 1, output("speed"));
   setField("instructions", own("instructions"), (text) => (session.instructions = text));
   setField("endpoint", null, extension("endpoint"));
+  setField("room", "", extension("room"));
   setField("words", null, extension("words"));
   return session;
 }

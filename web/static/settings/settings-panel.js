@@ -7,7 +7,7 @@ import { Answers } from "./answers.js";
 import { Choices, MAX_INSTRUCTIONS } from "./choices.js";
 import { ModelsGroup } from "./models-group.js";
 import { makeGroup, Row, setOptions } from "./rows.js";
-import { keepField, keysHint, pageLanguageField, pushToTalkSwitch, soundRows } from "./sections.js";
+import { keepField, keysHint, pageLanguageField, pushToTalkSwitch, roomField, soundRows } from "./sections.js";
 import { fetchSettings } from "./server-settings.js";
 import { merged, sessionFields, withProfile } from "./session-fields.js";
 import { voiceName } from "./voice-name.js";
@@ -115,7 +115,7 @@ export class SettingsPanel {
       makeGroup("settings-voice", text("settings.voice_group"), language.element, voice.element, speed.element, this._sampleStatus, pageLanguageField()),
       makeGroup("settings-answers", text("settings.answers_group"), endpoint.element, this._noEndpoint, instructions.element),
       makeGroup("settings-turns", text("settings.turns_group"), profile.element, pushToTalkSwitch()),
-      makeGroup("settings-sound", text("settings.sound_group"), ...soundRows()),
+      makeGroup("settings-sound", text("settings.sound_group"), ...roomField(this.choices), ...soundRows()),
       this._models.element,
       this._people.element,
       makeGroup("settings-privacy", text("settings.privacy_group"), words.element, this._keep.field),

@@ -358,6 +358,8 @@ export default {
   "settings.profile_eager": "Schnell: antwortet am frühesten, fällt dir vielleicht ins Wort",
   "settings.profile_balanced": "Ausgewogen",
   "settings.profile_patient": "Geduldig: lässt dir die längsten Pausen",
+  "settings.room": "Raum dieses Geräts",
+  "settings.room_hint": "Timer klingeln in dem Raum, in dem sie gestellt wurden, und Befehle ohne Ort meinen ihn.",
   "settings.text_only": "Nur Text",
   "settings.text_only_hint": "ohne Mikrofon und ohne Stimme",
   "settings.microphone": "Mikrofon",

@@ -372,6 +372,8 @@ export default {
   "settings.profile_eager": "Eager: answers soonest, may cut you off",
   "settings.profile_balanced": "Balanced",
   "settings.profile_patient": "Patient: lets you pause longest",
+  "settings.room": "Room of this device",
+  "settings.room_hint": "Timers ring in the room where they were set, and commands without a place mean it.",
   "settings.text_only": "Text only",
   "settings.text_only_hint": "no microphone and no voice",
   "settings.microphone": "Microphone",

@@ -358,6 +358,8 @@ export default {
   "settings.profile_eager": "Rápido: responde antes, quizá te corte",
   "settings.profile_balanced": "Equilibrado",
   "settings.profile_patient": "Paciente: te deja las pausas más largas",
+  "settings.room": "Habitación de este dispositivo",
+  "settings.room_hint": "Los temporizadores suenan en la habitación donde se pusieron, y las órdenes sin lugar se refieren a ella.",
   "settings.text_only": "Solo texto",
   "settings.text_only_hint": "sin micrófono y sin voz",
   "settings.microphone": "Micrófono",

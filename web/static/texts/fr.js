@@ -358,6 +358,8 @@ export default {
   "settings.profile_eager": "Vif : répond au plus tôt, peut vous couper",
   "settings.profile_balanced": "Équilibré",
   "settings.profile_patient": "Patient : vous laisse les plus longues pauses",
+  "settings.room": "Pièce de cet appareil",
+  "settings.room_hint": "Les minuteurs sonnent dans la pièce où ils ont été réglés, et les ordres sans lieu la concernent.",
   "settings.text_only": "Texte seul",
   "settings.text_only_hint": "sans micro et sans voix",
   "settings.microphone": "Micro",
