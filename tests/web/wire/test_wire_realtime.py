@@ -43,6 +43,7 @@ from web.wire.incoming.commands import (
     EndHomeCall,
     PlayoutReport,
     RemoveListItems,
+    ReportWakeWord,
     RetrieveItem,
     TruncateItem,
     UpdateHomeStates,
@@ -222,6 +223,7 @@ class Core:
                 | RemoveListItems()
                 | EndHomeCall()
                 | UpdateHomeStates()
+                | ReportWakeWord()
             ):
                 pass
             case _:
