@@ -20,7 +20,7 @@ NOBODY_THERE = "nobody there"
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """What has become of an announcement in a room: "spoken", "waiting", "too many waiting" or "nobody there"."""
+    """The result of an announcement in a room: "spoken", "waiting", "too many waiting" or "nobody there"."""
 
     room: str
     state: str

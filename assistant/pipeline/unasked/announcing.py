@@ -19,7 +19,7 @@ from assistant.turns.state.states import Phase
 from audio.units import Samples
 
 Priority = Literal["pause", "now", "urgent"]
-"""When an announcement begins.
+"""The moment at which an announcement begins.
 
 - pause: as soon as nobody speaks and no reply is awaited or played.
 - now: also instead of a reply that plays. It waits for a person who speaks, and for the answer that they await.

@@ -1,4 +1,4 @@
-"""Which of several satellites answers after the wake word."""
+"""The satellite that answers after the wake word, if several have heard it."""
 
 from hypothesis import given
 from hypothesis import strategies as st
