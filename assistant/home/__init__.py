@@ -160,7 +160,7 @@ class HomePort(Protocol):
 
     @property
     def key(self) -> str:
-        """Names the home for commands that are planned: `SERVERS_HOME`, or `CLIENTS_HOME`."""
+        """Names the home for commands that are planned: `SERVERS_HOME`, or `CLIENTS_HOME` with its owner."""
         ...
 
     def act(

@@ -20,10 +20,17 @@ class SentHome:
     Attributes:
         state: The devices, of allowed kinds only.
         kinds: The kinds of devices that may be used.
+        owner: Id of whoever has the rights with which the client calls services; "" for no one in particular.
     """
 
     state: HomeState
     kinds: frozenset[str]
+    owner: str = ""
+
+    @property
+    def key(self) -> str:
+        """See `HomePort`: a planned command is made with the rights of the one who has planned it."""
+        return f"{CLIENTS_HOME}:{self.owner}" if self.owner else CLIENTS_HOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ class ClientHome:
 
     def replace_devices(self, sent: SentHome) -> None:
         """Uses other devices, which the client has sent: it is connected."""
-        self.state, self.kinds, self.fault = sent.state, sent.kinds, None
+        self.state, self.kinds, self.key, self.fault = sent.state, sent.kinds, sent.key, None
 
     def update_states(self, states: Sequence[SentState]) -> None:
         """Takes over states. Those of unknown devices are ignored: they may have left the home meanwhile."""

@@ -43,6 +43,7 @@ class ConversationHome:
         if sent is None:
             if effects.own_home is not None:
                 effects.home, effects.own_home = self._servers, None
+                self._leave_directory()
             return
         if self.port is None or self._skill is None:
             self.port = ClientHome(self.send, sent.state, sent.kinds)
@@ -75,6 +76,11 @@ class ConversationHome:
     async def aclose(self) -> None:
         """Ends the calls in progress."""
         if self.port is not None:
-            if (homes := self.effects().timers.homes) is not None:
-                homes.remove_home(self.port)
+            self._leave_directory()
             await self.port.aclose()
+
+    def _leave_directory(self) -> None:
+        """Makes no more planned commands in this home."""
+        homes = self.effects().timers.homes
+        if homes is not None and self.port is not None:
+            homes.remove_home(self.port)

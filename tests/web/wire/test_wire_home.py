@@ -71,5 +71,11 @@ def test_too_many_devices_change_nothing() -> None:
     assert len(used({"entities": many[1:]}).state.devices) == MAX_ENTITIES
 
 
+def test_planned_commands_belong_to_the_owner_of_the_home() -> None:
+    keys = [used({"entities": [LAMP], **owner}).key for owner in ({}, {"owner": "a"}, {"owner": "b"})]
+    assert len(set(keys)) == 3
+    assert sent({"entities": [LAMP], "owner": "x" * 65})[1] == ["session.repartee.home.owner"]
+
+
 def test_null_is_no_home() -> None:
     assert sent(None) == (None, [])

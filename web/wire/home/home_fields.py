@@ -32,6 +32,7 @@ MAX_ENTITIES = 500
 MAX_ALIASES = 16
 MAX_ATTRIBUTES = 32
 MAX_ENTITY_ID_CHARS = 255
+MAX_OWNER_CHARS = 64
 
 
 def _attributes(value: object, path: str) -> Mapping[str, object]:
@@ -54,6 +55,7 @@ _STATE = {
 }
 _ENTITY = {**_STATE, "name": Field(_NAME), "aliases": _ALIASES, "area": Field(_NAME)}
 _HOME = {
+    "owner": Field(text(max_chars=MAX_OWNER_CHARS)),
     "allow": Field(listing(one_of(*GUARDED), maximum=len(GUARDED))),
     "floors": Field(listing(any_value, maximum=MAX_PLACES)),
     "areas": Field(listing(any_value, maximum=MAX_PLACES)),
@@ -89,7 +91,8 @@ def _home(value: object, path: str, refusals: Refusals) -> SentHome:
             devices[device.id] = device
     known = tuple(devices.values())
     places = tuple(filter(None, areas)), tuple(filter(None, floors))
-    return SentHome(HomeState(known, *places, names_key(known, *places, aliases), aliases), kinds)
+    state = HomeState(known, *places, names_key(known, *places, aliases), aliases)
+    return SentHome(state, kinds, fields.get("owner", ""))
 
 
 def _each(

@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from homeassistant.components import persistent_notification
 from homeassistant.const import ATTR_ENTITY_ID
-from homeassistant.core import HomeAssistant
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from homeassistant.helpers.event import async_track_time_interval
 
 from .connection import Conversation, Question
 from .const import DOMAIN
@@ -21,8 +23,14 @@ IDLE_S = 300.0
 MAX_CONVERSATIONS = 8
 """Conversations that are open at the same time. The one that has been idle for longest ends for another one."""
 
+CHECK_EVERY_S = 60.0
+"""Interval at which idle conversations end."""
+
 Key = tuple[str, str | None]
 """Id of a conversation and of the user: calls are made with the rights of the one who asked."""
+
+STANDBY: Key = ("", None)
+"""A conversation without questions, which is always open: commands that are planned for later need a connection."""
 
 
 @dataclass
@@ -42,15 +50,19 @@ class Agent:
     home: ExposedHome
     _open: dict[Key, Conversation] = field(default_factory=dict)
     _asked_s: dict[Key, float] = field(default_factory=dict)
+    _end_checks: CALLBACK_TYPE = field(default=lambda: None)
 
     def start(self) -> None:
         """Follows the changes of the home until `aclose`."""
         self.home.on_home = self._send_home
         self.home.on_states = self._send_states
         self.home.start()
+        self._conversation(STANDBY).stay_connected()
+        self._end_checks = async_track_time_interval(self.hass, self._check, timedelta(seconds=CHECK_EVERY_S))
 
     async def aclose(self) -> None:
         """Ends all conversations."""
+        self._end_checks()
         self.home.stop()
         for key in tuple(self._open):
             await self._end(key)
@@ -67,14 +79,11 @@ class Agent:
         """Yields the parts of the answer. Raises ServerError."""
         key = conversation_id, question.context.user_id
         await self._end_idle(key)
-        conversation = self._open.get(key)
-        if conversation is None:
-            http = async_get_clientsession(self.hass)
-            conversation = self._open[key] = Conversation(http, self.server, self.home, self._announce)
-        self._asked_s[key] = self.hass.loop.time()
+        conversation = self._conversation(key)
         async for part in conversation.ask(question):
             yield part
-        self._asked_s[key] = self.hass.loop.time()
+        if key in self._open:
+            self._asked_s[key] = self.hass.loop.time()
 
     def language_of(self, language: str) -> str:
         """Returns the language that a conversation asks for: "" for the server's own, or one that it does not offer."""
@@ -84,15 +93,34 @@ class Agent:
 
     # ---- private ----
 
+    def _conversation(self, key: Key) -> Conversation:
+        """Returns the conversation; opens it if there is none."""
+        self._asked_s[key] = self.hass.loop.time()
+        if key not in self._open:
+            http = async_get_clientsession(self.hass)
+            self._open[key] = Conversation(http, self.server, self.home, self._announce, key[1] or "")
+        return self._open[key]
+
+    async def _check(self, _now: datetime) -> None:
+        await self._end_idle(STANDBY)
+
     async def _end_idle(self, kept: Key) -> None:
         """Ends conversations that do not go on, and the oldest ones beyond the bound."""
         now_s = self.hass.loop.time()
-        others = sorted((key for key in self._open if key != kept), key=lambda key: self._asked_s[key])
-        surplus = len(others) + 1 - MAX_CONVERSATIONS
+        others = sorted((key for key in self._open if key not in {kept, STANDBY}), key=lambda key: self._asked_s[key])
+        surplus = len(others) + (kept != STANDBY) - MAX_CONVERSATIONS
         for index, key in enumerate(others):
-            is_idle = now_s - self._asked_s[key] > IDLE_S and not self._open[key].has_timers
+            is_idle = now_s - self._asked_s[key] > IDLE_S and not self._rings_here(key)
             if is_idle or index < surplus:
                 await self._end(key)
+
+    def _rings_here(self, key: Key) -> bool:
+        """Returns whether something is set, and this is the latest conversation of the user at this satellite."""
+        places = {key: _place(conversation) for key, conversation in self._open.items()}
+        latest = max(
+            (other for other in self._open if places[other] == places[key]), key=lambda key: self._asked_s[key]
+        )
+        return self._open[key].has_timers and key == latest
 
     async def _end(self, key: Key) -> None:
         self._asked_s.pop(key, None)
@@ -115,3 +143,9 @@ class Agent:
             self.hass.async_create_task(self.hass.services.async_call("assist_satellite", "announce", data))
         else:
             persistent_notification.async_create(self.hass, text, title="Repartee", notification_id=f"{DOMAIN}_said")
+
+
+def _place(conversation: Conversation) -> tuple[str | None, str | None]:
+    """Returns the user and the satellite of a conversation."""
+    question = conversation.question
+    return (None, None) if question is None else (question.context.user_id, question.device_id)

@@ -77,8 +77,12 @@ class Conversation:
         question: The latest question; None: there was none.
     """
 
-    def __init__(self, http: aiohttp.ClientSession, server: Server, home: Home, announce: Announcer) -> None:
+    def __init__(
+        self, http: aiohttp.ClientSession, server: Server, home: Home, announce: Announcer, owner: str = ""
+    ) -> None:
+        """`owner`: id of the user with whose rights services are called; "" for none."""
         self.has_timers = False
+        self._owner = owner
         self.question: Question | None = None
         self._http = http
         self._server = server
@@ -113,10 +117,14 @@ class Conversation:
             finally:
                 self._reply, self._reply_id = None, ""
 
+    def stay_connected(self) -> None:
+        """Connects, and connects again whenever the connection is lost, until `aclose`."""
+        self._start(self._reconnect(0.0))
+
     def send_home(self, home: Mapping[str, Any]) -> None:
         """Sends the home after a change, if there is a connection."""
         if self._told is not None:
-            self._start(self._send(_update({"repartee": {"home": home}})))
+            self._start(self._send(_update({"repartee": {"home": {**home, "owner": self._owner}}})))
 
     def send_states(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Sends states that have changed, if there is a connection."""
@@ -180,7 +188,7 @@ class Conversation:
     def _settings(self, question: Question | None, *, with_home: bool) -> dict[str, Any]:
         extensions: dict[str, Any] = {"events": True, "room": "" if question is None else question.room}
         if with_home:
-            extensions["home"] = self._home.description()
+            extensions["home"] = {**self._home.description(), "owner": self._owner}
         language = "" if question is None else question.language
         return {
             "output_modalities": ["text"],
@@ -203,6 +211,8 @@ class Conversation:
         async with self._connecting:
             if self._socket is not None:
                 return
+            if self._closed:
+                raise ServerError("connection_lost", self._server.url)
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
                     socket = await self._server.connect(self._http, self._resume_token)
@@ -246,14 +256,13 @@ class Conversation:
             self._responses.clear()
             self._fail_reply("connection_lost")
         if not self._closed:
-            await self._reconnect()
+            await self._reconnect(FIRST_WAIT_S)
 
-    async def _reconnect(self) -> None:
+    async def _reconnect(self, wait_s: float) -> None:
         """Connects again, for ever: something may be set at the server that it will do later."""
-        wait_s = FIRST_WAIT_S
         while not self._closed and self._socket is None:
             await asyncio.sleep(wait_s * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
-            wait_s = min(2 * wait_s, MAX_WAIT_S)
+            wait_s = min(max(2 * wait_s, FIRST_WAIT_S), MAX_WAIT_S)
             with contextlib.suppress(ServerError):
                 await self._connect()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from homeassistant.const import STATE_OFF, STATE_ON
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import area_registry as ar
 from homeassistant.helpers import chat_session
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers import floor_registry as fr
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 from pytest_homeassistant_custom_component.common import (
     MockConfigEntry,
     MockEntityPlatform,
+    async_fire_time_changed,
     async_mock_service,
 )
 
@@ -156,6 +160,17 @@ async def test_question_of_the_assistant_goes_on(lamps: HomeAssistant, entry: Mo
     assert not is_on(lamps, "light.ceiling")
 
 
+async def test_room_of_the_satellite_is_meant(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    devices = dr.async_get(lamps)
+    satellite = devices.async_get_or_create(config_entry_id=entry.entry_id, identifiers={("test", "satellite")})
+    area = ar.async_get(lamps).async_get_area_by_name("Study")
+    assert area is not None
+    devices.async_update_device(satellite.id, area_id=area.id)
+    await ask(lamps, "turn on the light", device_id=satellite.id)
+    assert is_on(lamps, "light.floor_lamp")
+    assert not is_on(lamps, "light.ceiling")
+
+
 async def test_model_acts_by_tools(lamps: HomeAssistant, entry: MockConfigEntry, model: Model) -> None:
     model.calls = [
         ("home_devices", {}),
@@ -238,6 +253,55 @@ async def test_conversation_goes_on_after_a_restart_of_the_server(
     assert "tell me a story about a lamp" in str(model.asked[-1])
     await ask(lamps, "turn on the floor lamp", first.conversation_id)
     assert is_on(lamps, "light.floor_lamp")
+
+
+async def test_planned_command_is_done_later_with_the_rights_of_its_user(
+    lamps: HomeAssistant, entry: MockConfigEntry, hass_read_only_user: User
+) -> None:
+    guest = Context(user_id=hass_read_only_user.id)
+    await ask(lamps, "turn on the ceiling in 2 seconds", context=guest)
+    await ask(lamps, "turn on the floor lamp in 2 seconds")
+    async with asyncio.timeout(20):
+        while not is_on(lamps, "light.floor_lamp"):  # noqa: ASYNC110 - the server does it
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(2)
+    assert not is_on(lamps, "light.ceiling")
+
+
+async def test_planned_command_survives_a_restart_of_the_server(
+    lamps: HomeAssistant, entry: MockConfigEntry, server: Program
+) -> None:
+    await ask(lamps, "turn on the floor lamp in 8 seconds")
+    await entry.runtime_data.aclose()
+    await server.stop()
+    await server.start()
+    await lamps.config_entries.async_reload(entry.entry_id)
+    async with asyncio.timeout(30):
+        while not is_on(lamps, "light.floor_lamp"):  # noqa: ASYNC110 - the server does it
+            await asyncio.sleep(0.1)
+
+
+async def test_timer_is_told_at_its_satellite(home: HomeAssistant, entry: MockConfigEntry) -> None:
+    announced = async_mock_service(home, "assist_satellite", "announce")
+    devices, entities = dr.async_get(home), er.async_get(home)
+    satellite = devices.async_get_or_create(config_entry_id=entry.entry_id, identifiers={("test", "satellite")})
+    speaker = entities.async_get_or_create("assist_satellite", "test", "speaker", device_id=satellite.id)
+    await ask(home, "set a timer for two seconds", device_id=satellite.id)
+    async with asyncio.timeout(20):
+        while not announced:  # noqa: ASYNC110 - the server does it
+            await asyncio.sleep(0.1)
+    assert announced[0].data["entity_id"] == [speaker.entity_id]
+    assert "timer is done" in announced[0].data["message"]
+
+
+async def test_idle_conversations_end(home: HomeAssistant, entry: MockConfigEntry, monkeypatch: Any) -> None:
+    agent = entry.runtime_data
+    await ask(home, "what is two plus two")
+    assert len(agent.conversations) == 2, "with the standby"
+    monkeypatch.setattr("custom_components.repartee.agent.IDLE_S", 0.0)
+    async_fire_time_changed(home, dt_util.utcnow() + timedelta(seconds=61))
+    await asyncio.sleep(0.5)
+    assert agent.conversations == [{"connected": True, "has_timers": False}]
 
 
 async def test_timer_is_told_without_a_satellite(home: HomeAssistant, entry: MockConfigEntry) -> None:
