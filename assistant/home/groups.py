@@ -1,8 +1,9 @@
 """Finds the devices of several names: "the lamp and the fan", "all lights but the lamp". Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from assistant.home import Device
 from assistant.home.names import HomeIndex
@@ -19,15 +20,32 @@ class GroupWords:
     Attributes:
         joints: Match "and" between two names.
         exceptions: Match "except" before a name.
+        switching: Words that say what is done: "on", "off".
+        negations: Words with which nothing is done: "not".
     """
 
     joints: re.Pattern[str]
     exceptions: re.Pattern[str]
+    switching: frozenset[str]
+    negations: frozenset[str]
+
+    def ends_with_joint(self, text: str) -> bool:
+        """Returns whether `text` ends between two names: "the lamp and"."""
+        return not self.joints.split(f"{text} ")[-1].strip()
+
+    def is_other_order(self, text: str) -> bool:
+        """Returns whether there is another order in `text`: "the lamp off and the fan", "not the lamp"."""
+        parts = [part.split() for part in self.joints.split(f" {text} ")]
+        if not self.negations.isdisjoint(text.split()) or not all(parts):
+            return True
+        inside = [*(part[0] for part in parts[1:]), *(part[-1] for part in parts)] if len(parts) > 1 else []
+        return not self.switching.isdisjoint(inside)
 
 
-def group_words(joints: Sequence[str], exceptions: Sequence[str]) -> GroupWords:
-    """Returns the words of a language for `find_group`."""
-    return GroupWords(_between(joints), _between(exceptions))
+def group_words(data: Mapping[str, Any]) -> GroupWords:
+    """Returns the words of a language for `find_group`, from the file of the skill."""
+    switching, negations = (frozenset(data[name].split()) for name in ("switching", "negations"))
+    return GroupWords(_between(data["joints"]), _between(data["exceptions"]), switching, negations)
 
 
 def _between(runs: Sequence[str]) -> re.Pattern[str]:
@@ -40,10 +58,11 @@ def find_group(index: HomeIndex, text: str, query: Query, words: GroupWords) -> 
     exception = words.exceptions.search(text)
     if exception is not None and index.named(text, query) is None:
         return _without(index, text[: exception.start()], text[exception.end() :], query, words)
-    parts = words.joints.split(text)
-    if not 1 < len(parts) <= _MAX_PARTS:
-        return index.find(text, query)
     exact = index.named(text, query)
+    if exact is None and words.is_other_order(text):
+        return None
+    if not 1 < len(words.joints.split(text)) <= _MAX_PARTS:
+        return index.find(text, query)
     return exact or _union(index, text, query, words) or index.find(text, query)
 
 
@@ -54,7 +73,7 @@ def _without(index: HomeIndex, text: str, excluded: str, query: Query, words: Gr
         return base if isinstance(base, Unclear) else None
     gone = set(rest.ids) if isinstance(rest, Unclear) else {device.id for device in rest.devices}
     left = tuple(device for device in base.devices if device.id not in gone)
-    return Found(left, by_name=False) if left and len(left) < len(base.devices) else None
+    return Found(left, by_name=False) if left else None
 
 
 def _union(index: HomeIndex, text: str, query: Query, words: GroupWords) -> Found | Unclear | None:

@@ -122,6 +122,6 @@ def _announced(time: TemplateMatch, done: str, command: SetAlarm, now: datetime,
     said = {"Done": done, "done": done[:1].lower() + done[1:]}  # behind a colon, or inside the sentence
     seconds = duration_s(time)
     if seconds is not None:
-        return language.say("planned_in", of=None, duration=language.phrases.duration(float(seconds)), **said)
+        return language.say("planned_in", of=None, duration=language.phrases.duration_behind_in(float(seconds)), **said)
     moment = say_moment(language, command.local_time, now, command.weekdays)
     return language.say("planned_at", of=None, moment=moment, **said)

@@ -301,7 +301,10 @@ def _of_room(state: HomeState, query: Query, *, is_of_room: bool) -> Found | Non
 
 def _matches(tables: HomeTables, text: str) -> list[tuple[str, TemplateMatch]]:
     """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
-    matches = [(_device_words(match), match) for match in tables.matches(text)]
+    whole = (
+        match for match in tables.matches(text) if not tables.groups.ends_with_joint(match.values.get("target", "-"))
+    )
+    matches = [(_device_words(match), match) for match in whole]
     return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 

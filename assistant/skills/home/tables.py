@@ -53,8 +53,8 @@ class HomeTables:
     def may_order(self, text: str) -> bool:
         """Returns whether a part of `text` may be a request: it has a word with which requests begin."""
         words = (word.strip(".,?!;:¿¡") for word in text.lower().split())
-        verbs = self.sentences.first_words - self.words.small
-        return not verbs.isdisjoint(words) or bool(self.matches(text))
+        ordering = (self.sentences.first_words - self.words.small) | self.groups.switching
+        return not ordering.isdisjoint(words) or bool(self.matches(text))
 
     def index_of(self, state: HomeState) -> HomeIndex:
         """Returns the index of these names. It is built once, until a name changes."""
@@ -75,7 +75,7 @@ def home_tables(code: str) -> HomeTables:
     sentences = SentenceTemplates(language, [data])
     fold = WordFolder(language, sentences.wording)
     times = TimePhrases(language)
-    groups = group_words(data["words"]["joints"], data["words"]["exceptions"])
+    groups = group_words(data["words"])
     joint = joint_pattern(dialog_words(code).joints)
     tables = HomeTables(language, sentences, home_words(language, sentences.wording), groups, fold, times, joint)
     for text in sentences.wording.warm_up:

@@ -95,6 +95,10 @@ class WordFolder:
         self._wording = wording
         self._ordinals = _ordinal_words(language.code)
         written = read_skill("assistant.skills.home", language.code)["words"].get("written", {})
+        self._joint = {"en": "and", "de": "und", "fr": "et", "es": "y"}[language.code]
+        self._comma = re.compile(
+            rf",\s+(?!{self._joint}\s)(?=[^,.?!]+(?:,[^,.?!]+)*,?\s{self._joint}\s)"
+        )  # "a, b and c"
         self._written = {folded(short): tuple(map(folded, long.split())) for short, long in written.items()}
 
     def __call__(self, text: str) -> Words:
@@ -148,7 +152,8 @@ class WordFolder:
 
     def without_signs(self, text: str) -> str:
         """Returns a sentence without signs of names that elsewhere mean a calculation: "TV/Radio", "Zone-4", "3ª"."""
-        return _ORDINALS[self._code].sub(r"\1 ", _SIGNS_IN_NAMES.sub(" ", _NUMBER_SIGN.sub(" ", text)))
+        plain = _ORDINALS[self._code].sub(r"\1 ", _SIGNS_IN_NAMES.sub(" ", _NUMBER_SIGN.sub(" ", text)))
+        return self._comma.sub(rf" {self._joint} ", plain)
 
     def all(self, texts: list[str]) -> tuple[str, ...]:
         """Returns the words of all texts."""

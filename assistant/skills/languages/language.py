@@ -110,6 +110,10 @@ class Phrases(Protocol):
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Returns a duration, to the second: "1 hour and 30 minutes"."""
 
+    def duration_behind_in(self, seconds: float) -> str:
+        """Returns a duration as it follows "in": "einer Stunde"."""
+        return self.duration(seconds)
+
     def days(self, count: int, *, weeks: bool) -> str:
         """Returns a number of days: "14 weeks and 3 days"."""
 

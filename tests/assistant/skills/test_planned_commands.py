@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from support.conversations.stored_timers import NOON, Conversing, Program, World
 from support.services.quiet_home import QuietHome, home_with
 
 from assistant.home import CLIENTS_HOME, SERVERS_HOME, Device, HomeFault, PlannedCalls, ServiceCall
-from assistant.skills.answers import FAULT, CancelAlarms, SetAlarm
+from assistant.skills.answers import FAULT, CancelAlarms, HomeAction, SetAlarm
 from assistant.skills.effects import SkillEffects
 from assistant.skills.home.due_commands import DueCommands
+from assistant.skills.ringing.shown_timers import shown_timers
 from assistant.skills.timers.stored_timers import planned_of, text_of
 from assistant.skills.timers.timers import Timers
 
@@ -230,3 +231,28 @@ def test_calls_survive_the_store() -> None:
 )
 def test_damaged_calls_are_none(text: str) -> None:
     assert planned_of(text) is None
+
+
+async def test_order_before_its_time_is_said_is_taken_back() -> None:
+    """Somebody pauses in "turn off the lamp … in ten minutes", and the lamp is off already."""
+    home = acting_home()
+    effects = SkillEffects(lambda _messages: None, lambda: NOON, Timers(), home=home)
+    on = replace(OFF, service="turn_on")
+    retract = effects.do(HomeAction((OFF,), (on,)), 0.0)
+    retract()
+    effects.do(planned(10), 0.1)
+    assert home.made == [OFF, on]
+    assert [command.about for command in effects.timers.running(0.1).planned] == ["Lamp off"]
+
+
+def test_planned_command_is_on_the_screen() -> None:
+    timers = Timers()
+    timers.change(planned(10), 0.0)
+    (shown,) = shown_timers(timers.running(0.0), NOON)
+    assert (shown.kind, shown.name, shown.left_s) == ("reminder", "Lamp off", 600.0)
+
+
+def test_retracted_turn_plans_nothing() -> None:
+    effects = SkillEffects(lambda _messages: None, lambda: NOON, Timers())
+    effects.do(planned(10), 0.0)()
+    assert not effects.timers.any_set

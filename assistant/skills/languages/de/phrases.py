@@ -37,6 +37,10 @@ class German(Phrases):
         )
         return f"etwa {text}" if about else text
 
+    def duration_behind_in(self, seconds: float) -> str:
+        """Example: "einer Stunde und 30 Minuten"."""
+        return self.duration(seconds).replace("eine ", "einer ")
+
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "14 Wochen und 3 Tage"."""
         if not weeks:

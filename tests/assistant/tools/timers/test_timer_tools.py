@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from support.texts.text_cases import text_cases
 
+from assistant.home import SERVERS_HOME, PlannedCalls, ServiceCall
+from assistant.skills.answers import SetAlarm
 from assistant.skills.timers.timers import MAX_TIMERS, Timers
 from assistant.tools import ToolError
 from assistant.tools.timers.timer_tools import CANCEL, CHANGE, FUNCTIONS, LIST, SET, TimerTools
@@ -198,3 +200,15 @@ def test_repeating_alarm_is_shifted_on_the_wall_clock() -> None:
     caller = Caller(now=datetime(2026, 3, 28, 22, tzinfo=ZoneInfo("Europe/Berlin")))
     caller.call(SET.name, kind="alarm", at="2026-03-29T01:30", weekdays=["sunday"])
     assert "T03:30 | every Sunday" in caller.call(CHANGE.name, id=1, add_seconds=7200)
+
+
+def test_planned_home_command_is_listed_and_cancelled_but_not_changed() -> None:
+    caller = Caller()
+    calls = PlannedCalls((ServiceCall("light", "turn_off", ("light.a",)),), SERVERS_HOME)
+    local_time = NOW.replace(hour=23, tzinfo=None)
+    caller.timers.change(SetAlarm(local_time, "failed", "Lamp off", planned=calls), 0.0)
+    assert "1 | home command | Lamp off | Friday 2026-11-20T23:43 | once" in caller.call(LIST.name)
+    assert "home command" in caller.refused(CHANGE.name, id=1, at="2026-11-21T07:00")
+    assert caller.timers.any_set
+    caller.call(CANCEL.name, ids=[1])
+    assert not caller.timers.any_set
