@@ -250,13 +250,15 @@ class WyomingConnection:
     async def _begin_voices(self) -> None:
         """Begins to answer sound without a request."""
         await self._wait_until_ready()
-        self._input, self._sound = SoundInput(), self.parts.detectors.voices(self.writer)
+        self._input = SoundInput()
+        self._sound = self.parts.detectors.voices(self.writer, self._input)
 
     async def _detect(self, event: Event) -> None:
         await self._drop_sound()
         await self._wait_until_ready()
         request = _parsed(Detect.from_event, event)
-        self._input, self._sound = SoundInput(), await self.parts.detectors.wake_words(request, self.writer)
+        self._input = SoundInput()
+        self._sound = await self.parts.detectors.wake_words(request, self.writer, self._input)
 
     async def _audio_stop(self, _event: Event) -> None:
         sound, slot = self._sound, self._slot

@@ -1,6 +1,7 @@
 """Describes the installed engines in the `info` of Wyoming."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata, version
 
 from wyoming.info import (
@@ -24,9 +25,13 @@ from assistant.setup.conversation.engine_options import EngineOptions, base_of
 from assistant.setup.listening.wake_words import wake_words
 from assistant.setup.voices.installed import installed_voices
 
-PROGRAM = "repartee"
-"""Name of each program, as `select-program` names it."""
+PROGRAM = "Repartee"
+"""Name of each program, as Home Assistant shows it and `select-program` names it."""
 
+_PACKAGE = "repartee"
+
+OF_LANGUAGE = ":"
+"""Separates the name of a voice of many languages from the code of one."""
 WAKE_LANGUAGE = "en"
 """Language of the wake words, which are English."""
 
@@ -38,17 +43,17 @@ async def describe(choices: EngineChoices, wake: Sequence[str]) -> Info:
     """Returns what is installed, as it is now; `wake`: the wake words."""
     options, loader = await choices.refresh(), choices.loader
     chosen = {choice.stage: choice for choice in loader.chosen}
-    own = version(PROGRAM)
+    own = version(_PACKAGE)
     listening, speaking = chosen.get("stt"), chosen.get("tts")
     info = Info()
     if listening is not None and not listening.fallback:
         engine = RECOGNIZERS.get(listening.name)
-        attribution = _OURS if engine is None else attribution_of(engine.name, engine.packages)
+        attribution = _OURS if engine is None else attribution_of(engine.name, *engine.packages)
         languages = languages_of(choices, options)
         listener = AsrModel(listening.name, attribution, True, listening.detail or None, None, languages)
         info.asr = [
             AsrProgram(
-                PROGRAM, _OURS, True, "Speech to text of Repartee", own, [listener],
+                PROGRAM, _OURS, True, "Speech to text", own, [listener],
                 supports_transcript_streaming=True,
                 prefers_noise_reduction_enabled=False,
             )
@@ -56,7 +61,7 @@ async def describe(choices: EngineChoices, wake: Sequence[str]) -> Info:
     if speaking is not None:
         info.tts = [
             TtsProgram(
-                PROGRAM, _OURS, True, "Text to speech of Repartee", own, _voices(choices, options),
+                PROGRAM, _OURS, True, "Text to speech", own, _voices(choices, options),
                 supports_synthesize_streaming=True,
             )
         ]  # fmt: skip
@@ -79,13 +84,13 @@ async def describe(choices: EngineChoices, wake: Sequence[str]) -> Info:
         engines = wake_words()
         words = [
             WakeModel(
-                word, attribution_of(detector.name, detector.packages), True, detector.words[word], None,
+                word, attribution_of(detector.name, *detector.packages), True, detector.words[word], None,
                 [WAKE_LANGUAGE], detector.words[word],
             )
             for word in wake
             if (detector := engines[word])
         ]  # fmt: skip
-        info.wake = [WakeProgram(PROGRAM, _OURS, True, "Wake words of Repartee", own, words)]
+        info.wake = [WakeProgram(PROGRAM, _OURS, True, "Wake words", own, words)]
     return info
 
 
@@ -104,16 +109,22 @@ def _voices(choices: EngineChoices, options: EngineOptions) -> list[TtsVoice]:
     voices = []
     for voice in installed_voices():
         if voice.name in allowed or voice.name == default:
-            languages = [voice.language] if voice.language else [own, *(code for code in NAMES if code != own)]
-            attribution = attribution_of(voice.engine.name, voice.engine.packages)
-            voices.append(TtsVoice(voice.name, attribution, True, voice.label, None, languages))
+            attribution = attribution_of(voice.engine.name, *voice.engine.packages)
+            if voice.language or voice.name == default:
+                languages = [voice.language or own]
+                voices.append(TtsVoice(voice.name, attribution, True, voice.label, None, languages))
+            if not voice.language and voice.name in allowed:  # a client that names a voice names no language
+                for code, language in NAMES.items():
+                    name, label = f"{voice.name}{OF_LANGUAGE}{code}", f"{voice.label} ({language})"
+                    voices.append(TtsVoice(name, attribution, True, label, None, [code]))
     if all(voice.name != default for voice in voices):  # as on a cluster
         voices.append(TtsVoice(default, _OURS, True, default, None, [own]))
     return sorted(voices, key=lambda voice: voice.name != default)
 
 
-def attribution_of(engine: str, packages: Mapping[str, str]) -> Attribution:
-    """Returns who made an engine: its library, and the library's page."""
+@cache
+def attribution_of(engine: str, *packages: str) -> Attribution:
+    """Returns who made an engine: its library, and the library's page. Reads the disk once."""
     for package in packages:
         try:
             about = metadata(package)

@@ -17,6 +17,7 @@ from audio.units import FRAME_SAMPLES, Pcm, Samples, ms_of_samples, samples_of_m
 from audio.vad import Vad
 from audio.wake import WakeWordDetector
 from web.wyoming.events import EventWriter, WyomingError
+from web.wyoming.sound_input import SoundInput
 
 MAX_STREAMS = 32
 """Streams with a detector at a time: each costs 0.6 to 5 % of a core. They take no place of a conversation."""
@@ -42,8 +43,8 @@ class Detectors:
         allowed = self.choices.loader.settings.server.wake_words.split()
         return tuple(word for word in installed_wake_words() if word in allowed)
 
-    async def wake_words(self, request: Detect, writer: EventWriter) -> "WakeWordStream":
-        """Returns the answer to `detect`. Raises WyomingError."""
+    async def wake_words(self, request: Detect, writer: EventWriter, sound: SoundInput) -> "WakeWordStream":
+        """Returns the answer to `detect`; `sound`: the sound that follows. Raises WyomingError."""
         known, names = self.words(), request.names or []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise WyomingError("invalid_value", "names must be a list of texts")
@@ -56,12 +57,12 @@ class Detectors:
             detector = await asyncio.to_thread(wake_word_detector, tuple(dict.fromkeys(names)) or known)
         except EngineLoadError as error:
             raise WyomingError("wake_word_failed", f"the wake words cannot be loaded: {error}") from error
-        return WakeWordStream(self, writer, detector, request.context)
+        return WakeWordStream(self, writer, sound, detector, request.context)
 
-    def voices(self, writer: EventWriter) -> "VoiceStream":
+    def voices(self, writer: EventWriter, sound: SoundInput) -> "VoiceStream":
         """Returns the answer to sound without a request. Raises WyomingError."""
         self._check_room()
-        return VoiceStream(self, writer, self.choices.loader.detector())
+        return VoiceStream(self, writer, sound, self.choices.loader.detector())
 
     def _check_room(self) -> None:
         if self.streams >= MAX_STREAMS:
@@ -72,9 +73,10 @@ class Detectors:
 class _FrameStream(ABC):
     """Cuts the sound of a stream into frames. Implements `SoundRequest`."""
 
-    def __init__(self, detectors: Detectors, writer: EventWriter) -> None:
+    def __init__(self, detectors: Detectors, writer: EventWriter, sound: SoundInput) -> None:
         """Counts the stream until it is closed."""
         self.writer = writer
+        self._sound = sound
         self._detectors = detectors
         self._open = True
         self._position = Samples(0)
@@ -100,6 +102,10 @@ class _FrameStream(ABC):
             await self.process(frame)
         await asyncio.sleep(0)  # a client may send faster than real time
 
+    def client_ms(self, position: int) -> int:
+        """Returns a position in the sound on the client's clock, in ms."""
+        return (self._sound.began_ms or 0) + round(ms_of_samples(position))
+
     async def aclose(self) -> None:
         """Frees the place of the stream. Idempotent."""
         if self._open:
@@ -114,11 +120,12 @@ class WakeWordStream(_FrameStream):
         self,
         detectors: Detectors,
         writer: EventWriter,
+        sound: SoundInput,
         detector: WakeWordDetector,
         context: dict[str, Any] | None = None,
     ) -> None:
         """`context`: of the request; comes back with the answer."""
-        super().__init__(detectors, writer)
+        super().__init__(detectors, writer, sound)
         self._detector = detector
         self._context = context
         self._detected = False
@@ -128,7 +135,7 @@ class WakeWordStream(_FrameStream):
         detection = self._detector.process(frame)
         if detection is not None:
             self._detected = True
-            end_ms = round(ms_of_samples(detection.end))
+            end_ms = self.client_ms(detection.end)
             await self.writer.send(Detection(detection.word, end_ms, context=self._context))
 
     async def finish(self) -> None:
@@ -140,9 +147,9 @@ class WakeWordStream(_FrameStream):
 class VoiceStream(_FrameStream):
     """Reports when somebody begins and stops to speak."""
 
-    def __init__(self, detectors: Detectors, writer: EventWriter, vad: Vad) -> None:
+    def __init__(self, detectors: Detectors, writer: EventWriter, sound: SoundInput, vad: Vad) -> None:
         """`vad`: a detector of its own."""
-        super().__init__(detectors, writer)
+        super().__init__(detectors, writer, sound)
         self._vad = vad
         self._speaking = False
         self._speech_end = Samples(0)
@@ -157,7 +164,7 @@ class VoiceStream(_FrameStream):
             self._speech_end = frame.end
             if not self._speaking:
                 self._speaking = True
-                await self.writer.send(VoiceStarted(round(ms_of_samples(result.boundary))))
+                await self.writer.send(VoiceStarted(self.client_ms(result.boundary)))
         elif self._speaking:
             self._speech_end = min(self._speech_end, Samples(result.boundary))
             if frame.end - self._speech_end >= samples_of_ms(STOPPED_AFTER_MS):
@@ -170,4 +177,4 @@ class VoiceStream(_FrameStream):
 
     async def _stop(self) -> None:
         self._speaking = False
-        await self.writer.send(VoiceStopped(round(ms_of_samples(self._speech_end))))
+        await self.writer.send(VoiceStopped(self.client_ms(self._speech_end)))

@@ -146,11 +146,14 @@ class EventWriter:
         """Sends an event without waiting. The client must have room."""
         self._write(event)
 
-    async def fail(self, error: WyomingError) -> None:
-        """Tells the client what is wrong and sends nothing more: a client that ignores `error` would wait for ever."""
+    async def fail(self, error: WyomingError, *last: Sendable) -> None:
+        """Tells the client what is wrong and sends nothing more: a client that ignores `error` would wait for ever.
+
+        `last`: sent after `error`.
+        """
         if not self._ended:
             with suppress(ClientGoneError):
-                await self.send(error)
+                await self.send(error, *last)
                 self._ended = True
                 self._writer.write_eof()
 

@@ -88,7 +88,13 @@ class TextConversations:
     _conversations: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
 
     async def handle(self, question: Question, writer: EventWriter) -> None:
-        """Sends the answer as it comes. Raises WyomingError, ClientGoneError."""
+        """Sends the answer as it comes, or why there is none. Raises ClientGoneError."""
+        try:
+            await self._ask(question, writer)
+        except WyomingError as error:  # Home Assistant ignores `error`, and reads the text of `not-handled`
+            await writer.fail(error, not_handled(question, str(error)))
+
+    async def _ask(self, question: Question, writer: EventWriter) -> None:
         kept = self._kept(question.conversation)
         async with kept.asking:
             session = TextSession(self.config(), kept.token)

@@ -23,6 +23,7 @@ class SoundInput:
 
     def __init__(self) -> None:
         """Begins without sound."""
+        self.began_ms: int | None = None  # time of the first chunk on the client's clock, if it tells it
         self._format: tuple[int, int] | None = None  # rate and channels
         self._resampler = StreamResampler(MIC_RATE_HZ)
         self._rest = b""  # bytes of a sample that is not complete
@@ -42,6 +43,8 @@ class SoundInput:
         except (KeyError, TypeError, ValueError, AssertionError):
             raise _no_format() from None
         channels = self._set_format(chunk.rate, chunk.width, chunk.channels)
+        if self.began_ms is None:
+            self.began_ms = chunk.timestamp if isinstance(chunk.timestamp, int) else 0
         sound = self._rest + chunk.audio
         step = WIDTH_BYTES * channels
         whole = len(sound) // step * step

@@ -187,8 +187,9 @@ class SpeechStream:
                 self._speech_end = Samples(self._fed - (frame.end - result.boundary))
         else:
             self._withhold(pcm)
-            if self._fed - self._section_start >= samples_of_s(SECTION_FROM_S):
-                self._section = self.tasks.create_task(self._end_section(self._speech_end), name="section")
+            is_long = self._fed - self._section_start >= samples_of_s(SECTION_FROM_S)
+            if is_long and self._stream is not None and self._section is None:
+                self._section = self.tasks.create_task(self._recognize_section(), name="section")
 
     def _withhold(self, pcm: Pcm) -> None:
         self._withheld.append(pcm)
@@ -246,6 +247,14 @@ class SpeechStream:
         self._held, self._held_samples = [sound[position:]], len(sound) - position
         self._feed(sound[:position])
         await self._end_section(None)
+        self.on_words(self._text)
+
+    async def _recognize_section(self) -> None:
+        """Recognizes what was said before a pause; what is said meanwhile is held."""
+        await self._end_section(self._speech_end)
+        self.on_words(self._text)
+        self._section = None
+        self._pass_on()
 
     async def _end_section(self, speech_end: Samples | None) -> None:
         """Adds the words of the section."""
@@ -257,13 +266,15 @@ class SpeechStream:
             except (EngineError, TimeoutError) as error:
                 self._fail(error)
             else:
-                if self._heard_speech or not transcript.low_confidence:
+                if not (transcript.low_confidence and self._only_noise):
                     self._words.append(transcript.text.strip())
             finally:
                 stream.close()
-        if self._section is not None:
-            self._section = None
-            self._pass_on()
+
+    @property
+    def _only_noise(self) -> bool:
+        """Whether the detector has heard no speech in the whole stream. It does not hear files."""
+        return bool(self._position) and not self._heard_speech and not self._is_file and self.vad is not None
 
     def _fail(self, error: Exception) -> None:
         log.warning("a Wyoming stream was not recognized: %s", error or type(error).__name__)

@@ -14,6 +14,7 @@ from assistant.setup.conversation.engine_options import base_of
 from audio.errors import EngineLoadError
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.client_audio.text_synthesis import SynthesisError, TextSynthesis, foreign_script, sentences_of
+from web.wyoming.description import OF_LANGUAGE
 from web.wyoming.events import EventWriter, WyomingError
 
 MAX_TEXT_CHARS = 20_000
@@ -83,7 +84,9 @@ class VoiceWish:
             raise WyomingError("not_supported", "speaker: each voice of this server has one speaker; leave it out")
         settings, options = choices.loader.settings, choices.options()
         own = base_of(settings.assistant.language)
-        if name == choices.default_voice:
+        name, _, of_language = name.partition(OF_LANGUAGE)
+        language = language or of_language
+        if name == choices.default_voice and not of_language:
             name = ""
         if name:
             offered = [offer for offer in options.voices if offer.name == name]

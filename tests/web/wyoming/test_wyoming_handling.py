@@ -112,7 +112,9 @@ async def test_question_and_speech_have_their_own_language(tmp_path: Path) -> No
 async def test_language_that_is_not_spoken_is_refused(tmp_path: Path) -> None:
     async with wyoming_server(tmp_path, loader=real_engines(tmp_path)) as server, wyoming_client(server) as client:
         await client.send(Transcript("hello", language="xx"))
-        assert "speaks 'en'" in Error.from_event(await client.until("error")).text
+        assert "speaks 'en'" in (reason := Error.from_event(await client.until("error")).text)
+        assert NotHandled.from_event(await client.until("not-handled")).text == reason  # which is spoken
+        assert await client.receive() is None
 
 
 async def test_conversation_that_waits_leaves_its_place_to_others(tmp_path: Path) -> None:

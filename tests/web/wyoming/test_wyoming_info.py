@@ -21,7 +21,8 @@ async def test_info_lists_installed_engines(tmp_path: Path) -> None:
     assert [(model.name, model.languages[0]) for model in listening.models] == [("scripted recognizer", "en")]
     assert speaking.supports_synthesize_streaming
     assert all(voice.installed and voice.languages and voice.description for voice in speaking.voices)
-    assert {"espeak-ng", server.connections.engine_pool.choices.default_voice} <= {v.name for v in speaking.voices}
+    assert speaking.voices[0].name == server.connections.engine_pool.choices.default_voice
+    assert {voice.name: voice.languages for voice in speaking.voices}["espeak-ng:fi"] == ["fi"]
 
 
 async def test_server_answers_ping_and_ignores_unknown_events(tmp_path: Path) -> None:

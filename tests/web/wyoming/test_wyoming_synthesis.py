@@ -47,10 +47,16 @@ async def test_empty_text_gives_an_empty_sound(tmp_path: Path) -> None:
 
 async def test_other_voices_speak_if_they_are_installed(tmp_path: Path) -> None:
     async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
-        for voice in (SynthesizeVoice("espeak-ng"), SynthesizeVoice(language="de"), SynthesizeVoice(language="en-US")):
-            await client.send(Synthesize("Guten Tag.", voice))
+        requests = (
+            Synthesize("Good day.", SynthesizeVoice("espeak-ng")),
+            Synthesize("\u039a\u03b1\u03bb\u03b7\u03bc\u03ad\u03c1\u03b1.", SynthesizeVoice("espeak-ng:el")),
+            Synthesize("Guten Tag.", SynthesizeVoice(language="de-AT")),
+            Synthesize("Good day.", SynthesizeVoice(language="en-US")),
+        )
+        for request in requests:
+            await client.send(request)
             await client.until("audio-stop")
-        assert client.types.count("audio-start") == 3
+        assert client.types.count("audio-start") == 4
 
 
 @pytest.mark.parametrize(
