@@ -19,12 +19,14 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from assistant.config.loading import load_settings
+from assistant.pipeline.reply_source import RECOGNIZER_BUSY
 from assistant.setup.engine_catalog import voice
 from assistant.setup.listening.wake_words import wake_word_engine
 from assistant.trace.waterfall import nearest_rank
@@ -110,14 +112,17 @@ class Plan:
     seconds: float
     rounds: int
     counts: tuple[int, ...]
+    woken: tuple[int, ...]
     settings: tuple[str, ...]
     call: Path
 
     @asynccontextmanager
-    async def serving(self, name: str, port: int = 0) -> AsyncGenerator[tuple[Server, Model]]:
+    async def serving(
+        self, name: str, port: int = 0, *, admission: str = "fixed"
+    ) -> AsyncGenerator[tuple[Server, Model]]:
         """Runs the language model and the server."""
-        settings = [*SETTINGS, f"server.max_sessions={COUNT + 2}", f"server.wake_words={WAKE_WORD}"]
-        settings += ["server.admission=measured", f"trace.dir={self.out / 'traces'}", f"server.port={port}"]
+        settings = [*SETTINGS, f"server.max_sessions={max(self.woken) + 2}", f"server.wake_words={WAKE_WORD}"]
+        settings += [f"server.admission={admission}", f"trace.dir={self.out / 'traces'}", f"server.port={port}"]
         async with (
             model(LlmBehaviour(ttft_ms=100.0), self.out) as llm,
             server(llm.url, [*settings, *self.settings], self.out / f"{name}.log") as running_server,
@@ -228,10 +233,10 @@ def _interval(differences: Sequence[float]) -> tuple[float, float]:
 async def rush(plan: Plan, kinds: Sequence[Kind]) -> str:
     """Returns what satellites were told that all woke at once, and again after the rush, as a table."""
     rows = []
-    for kind in kinds:
+    for kind, count in product(kinds, plan.woken):
         async with (
-            plan.serving(f"rush-{kind}") as (running_server, _),
-            satellites(running_server.url, kind, COUNT, plan.call) as crowd,
+            plan.serving(f"rush-{kind}-{count}", admission="measured") as (running_server, _),
+            satellites(running_server.url, kind, count, plan.call) as crowd,
         ):
             await asyncio.sleep(PAUSE_S)
             for name in ("at once", "again"):
@@ -239,7 +244,7 @@ async def rush(plan: Plan, kinds: Sequence[Kind]) -> str:
                 lag_s = sample_of(await scrape(running_server.url), "repartee_load_seconds", 'of="loop_lag_p99"')
                 rows.append(rush_row(kind, name, woken, lag_s))
                 sys.stderr.write(f"{rows[-1]}\n")
-                (plan.out / f"rush-{kind}-{name}.json").write_text(json.dumps(woken, indent=1))
+                (plan.out / f"rush-{kind}-{count}-{name}.json").write_text(json.dumps(woken, indent=1))
                 await asyncio.sleep(PAUSE_S)
     heads = ("satellites", "woken", "answered", "told that it is busy", "silent", "answer p50 / p95 ms",
              "told p50 / p95 ms", "loop lag p99 ms")  # fmt: skip
@@ -249,11 +254,20 @@ async def rush(plan: Plan, kinds: Sequence[Kind]) -> str:
 def rush_row(kind: str, name: str, woken: Sequence[dict[str, Any]], lag_s: float | None) -> tuple[str, ...]:
     """Returns the row of one rush."""
     spoken = [one for one in woken if one["latency_ms"] is not None]
-    answered = [one["latency_ms"] for one in spoken if one["text"].lower().startswith("last word")]
-    told = [one["latency_ms"] for one in spoken if not one["text"].lower().startswith("last word")]
+    answered = [one["latency_ms"] for one in spoken if RECOGNIZER_BUSY not in one["text"]]
+    told = [one["latency_ms"] for one in spoken if RECOGNIZER_BUSY in one["text"]]
     silent = len(woken) - len(spoken)
     lag = NONE if lag_s is None else f"{lag_s * 1000:.0f}"
-    return (kind, name, str(len(answered)), str(len(told)), str(silent), _pair(answered), _pair(told), lag)
+    return (
+        kind,
+        f"{len(woken)} {name}",
+        str(len(answered)),
+        str(len(told)),
+        str(silent),
+        _pair(answered),
+        _pair(told),
+        lag,
+    )
 
 
 async def storm(plan: Plan) -> str:
@@ -261,11 +275,11 @@ async def storm(plan: Plan) -> str:
     rows = []
     recordings = chosen(read_recordings(MANIFEST), "plain", 3)
     async with contextlib.AsyncExitStack() as stack:
-        async with plan.serving("storm-first") as (first, _):
+        async with plan.serving("storm-first", admission="measured") as (first, _):
             port = int(first.url.split(":")[2].split("/")[0])
             crowd = await stack.enter_async_context(satellites(first.url, "own", COUNT, None))
             await crowd.tell("lose")
-        async with plan.serving("storm-second", port) as (second, llm):
+        async with plan.serving("storm-second", port, admission="measured") as (second, llm):
             began_s = asyncio.get_running_loop().time()
             talk = asyncio.create_task(_latencies(second, llm, recordings))
             await crowd.until_connected()
@@ -303,6 +317,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--counts", type=int, nargs="+", default=[0, 1, 5, COUNT], help="idle satellites")
+    parser.add_argument("--woken", type=int, nargs="+", default=[COUNT], help="satellites that wake at once")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of a measurement of idle satellites")
     parser.add_argument("--rounds", type=int, default=4, help="alternations of alone and beside")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="setting of the server")
@@ -332,7 +347,9 @@ def main() -> None:
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     settings = tuple(options.set)
-    plan = Plan(out, options.seconds, options.rounds, tuple(options.counts), settings, out / "call.npy")
+    plan = Plan(
+        out, options.seconds, options.rounds, tuple(options.counts), tuple(options.woken), settings, out / "call.npy"
+    )
     started_at = datetime.now(UTC).isoformat()
     try:
         tables = asyncio.run(_measure(plan, options.only, options.kinds))
