@@ -21,7 +21,7 @@ import numpy as np
 
 from audio.units import Pcm
 from bench.conversations.caller import Caller, CallLostError, calling
-from bench.conversations.recordings import Recording, chosen, read_recordings, room_of
+from bench.conversations.recordings import Recording, read_recordings, room_of
 
 Kind = Literal["own", "server", "open"]
 """Sleep of a satellite: by its own wake word detector, sending nothing; by the server's; or not at all."""
@@ -120,7 +120,8 @@ class Satellite:
 
         def audible_s() -> float | None:
             replies = caller.listener.replies[before:]
-            return next((reply.audible_s for reply in replies if reply.audible_s is not None), None)
+            times_s = (reply.audible_s for reply in replies if reply.audible_s is not None)
+            return next((time_s for time_s in times_s if time_s > end_s), None)
 
         try:
             await caller.until(lambda: audible_s() is not None, end_s + ANSWERED_WITHIN_S)
@@ -175,7 +176,8 @@ def main() -> None:
     parser.add_argument("--manifest", type=Path, required=True)
     parser.add_argument("--call", type=Path, help="the wake word as an .npy file of int16 at 24 kHz")
     options = parser.parse_args()
-    asyncio.run(_run(options, chosen(read_recordings(options.manifest), "plain", 11)))
+    # Each says its own question: of one question that is heard in two rooms, the server answers one.
+    asyncio.run(_run(options, [clip for clip in read_recordings(options.manifest) if clip.kind != "noise"]))
 
 
 if __name__ == "__main__":
