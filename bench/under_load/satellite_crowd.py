@@ -1,6 +1,6 @@
 """Runs the satellites of `bench.under_load.satellites` in a process of its own.
 
-    python -m bench.under_load.satellite_crowd --url ws://127.0.0.1:8765/v1/realtime --kind own --count 19 --wake 1
+    python -m bench.under_load.satellite_crowd --url ws://127.0.0.1:8765/v1/realtime --kind own --count 19
 
 It prints a line "connected SECONDS" when all are connected, and for each line that it reads one line of JSON: all
 satellites wake, ask the question and wait for the answer. It ends with its input. A lost connection is opened again.
@@ -17,9 +17,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
-
-from audio.units import Pcm
 from bench.conversations.caller import Caller, CallLostError, calling
 from bench.conversations.recordings import Recording, read_recordings, room_of
 
@@ -58,7 +55,6 @@ class Satellite:
         url: URL of the server.
         kind: How it sleeps.
         question: What is asked after it has woken.
-        call: The wake word; empty where the server does not listen for it.
         caller: The connection; None while there is none.
         attempts: How often it connected or tried to.
         refusals: Codes with which the server closed.
@@ -67,7 +63,6 @@ class Satellite:
     url: str
     kind: Kind
     question: Recording
-    call: Pcm
     caller: Caller | None = None
     attempts: int = 0
     refusals: list[str] = field(default_factory=list)
@@ -114,8 +109,6 @@ class Satellite:
         caller.is_muted = False
         if self.kind == "own":
             await asyncio.sleep(LEAD_S)
-        if self.call.size:
-            caller.microphone.say(self.call)
         _, end_s = caller.say(self.question)
 
         def audible_s() -> float | None:
@@ -136,12 +129,10 @@ class Satellite:
 
 
 async def _run(options: argparse.Namespace, recordings: Sequence[Recording]) -> None:
-    call = np.load(options.call) if options.call is not None else np.zeros(0, np.int16)
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     satellites = [
-        Satellite(options.url, options.kind, recordings[number % len(recordings)], call)
-        for number in range(options.count)
+        Satellite(options.url, options.kind, recordings[number % len(recordings)]) for number in range(options.count)
     ]
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -174,7 +165,6 @@ def main() -> None:
     parser.add_argument("--kind", choices=get_args(Kind), required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("--call", type=Path, help="the wake word as an .npy file of int16 at 24 kHz")
     options = parser.parse_args()
     # Each says its own question: of one question that is heard in two rooms, the server answers one.
     asyncio.run(_run(options, [clip for clip in read_recordings(options.manifest) if clip.kind != "noise"]))

@@ -1,18 +1,34 @@
 """Clients that send nothing for minutes, as satellites do that listen for their own wake word. In virtual time."""
 
+import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
 from support.conversations.session_harness import LONG, SessionHarness
 
+from assistant.skills.answers import SetTimer
 from assistant.turns.state.states import Phase
-from audio.frame import SilentSpan
-from audio.units import ms_of_samples
+from assistant.turns.words.wake_phrase import WakePhrase
+from audio.frame import Frame, SilentSpan
+from audio.units import ms_of_samples, samples_of_ms, samples_of_s
+from audio.wake import WakeWordDetection
+from audio.wake.gate import WakeWordGate
+from audio.wake.listener import WakeWordListener
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.leaves_no_tasks]
 
 MINUTE_MS = 60_000
+
+
+class WordAt:
+    """Detects the wake word in the frame at a time."""
+
+    def __init__(self, at_ms: float) -> None:
+        self._at = samples_of_ms(at_ms)
+
+    def process(self, frame: Frame) -> WakeWordDetection | None:
+        return WakeWordDetection("alexa", frame.end) if frame.start <= self._at < frame.end else None
 
 
 def spans_of(harness: SessionHarness) -> list[SilentSpan]:
@@ -83,3 +99,36 @@ async def test_silent_user_is_prompted_in_time() -> None:
         await harness.pause(MINUTE_MS)
     first = harness.events("input_audio_buffer.timeout_triggered")[0]
     assert first["audio_end_ms"] - first["audio_start_ms"] == pytest.approx(20_000, abs=200)
+
+
+async def test_timer_rings_on_time() -> None:
+    harness = SessionHarness()
+    async with harness.running():
+        timers = harness.session.engines.skill_effects.timers
+        timers.apply(SetTimer(40.0, "pasta", "Your pasta timer is done."), asyncio.get_running_loop().time())
+        await harness.pause(MINUTE_MS)
+    assert harness.at_ms("response.created")[0] == pytest.approx(40_000, abs=60)
+
+
+async def test_sleeping_conversation_passes_over_silence_and_wakes() -> None:
+    harness = SessionHarness()
+    spans = spans_of(harness)
+    listener = WakeWordListener(WordAt(MINUTE_MS + 300), WakeWordGate(samples_of_s(8), samples_of_s(8)))
+    harness.session.wake_phrase.by_sound = {"alexa": WakePhrase("alexa")}
+    harness.session.use_wake_word(listener)
+    async with harness.running():
+        await wait(harness, MINUTE_MS)
+        assert listener.awake
+        assert len(spans) > 90
+        await harness.speak(until="response.done")
+    assert len(harness.events("repartee.wake_word")) == 1
+    assert harness.errors == []
+
+
+async def test_client_that_sends_is_heard_in_frames() -> None:
+    harness = SessionHarness()
+    spans = spans_of(harness)
+    async with harness.running():
+        await harness.sound(30_000, loud=False)
+        await harness.pause(9000)
+    assert spans == []
