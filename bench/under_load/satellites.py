@@ -170,13 +170,14 @@ async def _latencies(running_server: Server, llm: Model, recordings: Sequence[Re
 
 
 async def beside(plan: Plan, kinds: Sequence[Kind]) -> str:
-    """Returns the latency of one conversation alone and beside idle satellites, as a table."""
+    """Returns the latency of one conversation alone and beside idle satellites, as a table.
+
+    Pairs of earlier runs with the same `--out` count, too.
+    """
     recordings = chosen(read_recordings(MANIFEST), "plain", 6)
     rows = []
     for kind in kinds:
-        alone: list[float] = []
-        together: list[float] = []
-        differences: list[float] = []
+        pairs_file = plan.out / f"pairs-{kind}.jsonl"
         async with plan.serving(f"beside-{kind}") as (running_server, llm):
             await _latencies(running_server, llm, recordings[:1])
             for number in range(plan.rounds):
@@ -188,10 +189,12 @@ async def beside(plan: Plan, kinds: Sequence[Kind]) -> str:
                             await asyncio.sleep(1.0)
                         by_count[count] = await _latencies(running_server, llm, recordings)
                     await asyncio.sleep(0.5)
-                alone += by_count[0].values()
-                together += by_count[COUNT - 1].values()
-                both = by_count[0].keys() & by_count[COUNT - 1].keys()
-                differences += [by_count[COUNT - 1][clip] - by_count[0][clip] for clip in both]
+                with pairs_file.open("a", encoding="utf-8") as output:
+                    for clip in sorted(by_count[0].keys() & by_count[COUNT - 1].keys()):
+                        output.write(f"{json.dumps([by_count[0][clip], by_count[COUNT - 1][clip]])}\n")
+        pairs = [json.loads(line) for line in pairs_file.read_text(encoding="utf-8").splitlines()]
+        alone, together = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        differences = [pair[1] - pair[0] for pair in pairs]
         low, high = _interval(differences)
         rows.append(
             (
@@ -302,7 +305,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--counts", type=int, nargs="+", default=[0, 1, 5, COUNT], help="idle satellites")
     parser.add_argument("--woken", type=int, nargs="+", default=[COUNT], help="satellites that wake at once")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of a measurement of idle satellites")
-    parser.add_argument("--rounds", type=int, default=4, help="alternations of alone and beside")
+    parser.add_argument("--rounds", type=int, default=2, help="alternations of alone and beside")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="setting of the server")
     parser.add_argument("--out", type=Path, default=Path("out/satellites"))
     parser.add_argument("--doc", type=Path, help="page that gets the tables")
@@ -329,9 +332,7 @@ def main() -> None:
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     settings = tuple(options.set)
-    plan = Plan(
-        out, options.seconds, options.rounds, tuple(options.counts), tuple(options.woken), settings, out / "call.npy"
-    )
+    plan = Plan(out, options.seconds, options.rounds, tuple(options.counts), tuple(options.woken), settings)
     started_at = datetime.now(UTC).isoformat()
     try:
         tables = asyncio.run(_measure(plan, options.only, options.kinds))
