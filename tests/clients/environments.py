@@ -103,3 +103,10 @@ def _run(command: Sequence[str], folder: Path) -> None:
         lines = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
         problem = f"{folder.name}: {' / '.join(lines[-3:])[:500]}"
         raise CannotInstallError(problem) if UNAVAILABLE.search(done.stderr) else RuntimeError(problem)
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(f"{python_of(sys.argv[1])}\n")
+    except CannotInstallError as error:
+        sys.exit(str(error))
