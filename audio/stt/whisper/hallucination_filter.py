@@ -24,7 +24,7 @@ _REPEATS = 4
 _REPEATS_OF_ONE_WORD = 6
 
 _MIN_DOUBLED_WORDS, _MIN_DOUBLED_LETTERS = 3, 8
-"""Length of a phrase whose second occurrence in a row is suspect. Digits and letters are often said twice."""
+"""Length of a phrase whose second occurrence in a row is suspect, without digits: they are often said twice."""
 
 _PHANTOMS: dict[str, frozenset[str]] = {
     "en": frozenset(
@@ -133,8 +133,10 @@ def is_doubled(text: str) -> bool:
     words = plain(text).split()
     for length in range(_MIN_DOUBLED_WORDS, len(words) // 2 + 1):
         phrase = words[-length:]
-        if phrase == words[-2 * length : -length] and not any(word.isdigit() for word in phrase):
-            return sum(map(len, phrase)) >= _MIN_DOUBLED_LETTERS
+        if phrase == words[-2 * length : -length]:
+            plain_words = [word for word in phrase if not word.isdigit()]
+            letters = sum(map(len, plain_words))
+            return len(plain_words) >= _MIN_DOUBLED_WORDS and letters >= _MIN_DOUBLED_LETTERS
     return False
 
 
