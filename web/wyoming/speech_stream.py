@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assistant.pipeline.audio_input import DIP_PROBABILITIES
 from audio.errors import EngineError, VadError
 from audio.frame import Frame
 from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
@@ -43,6 +42,8 @@ SECTION_FROM_S = 20.0
 
 TAIL_MS = 300
 """Silence after speech that the recognizer gets: it decodes at the pause, and a later decode would hear no more."""
+BATCH_MS = 600
+"""Speech that the recognizer gets at once while it goes on: it decodes the words so far no more often."""
 PRE_ROLL_MS = 300
 """Sound before speech that the recognizer gets."""
 MAX_SILENCE_MS = 1000
@@ -78,13 +79,14 @@ class SpeechStream:
     _total: int = 0  # samples of the stream so far
     _rest: Pcm = field(default_factory=lambda: np.zeros(0, np.int16))  # shorter than a frame
     _position: Samples = Samples(0)  # of the VAD
-    _probability: float = 0.0
     _speaking: bool = False
     _heard_speech: bool = False
     _speech_end: Samples | None = None  # of the last speech, in the sound that the recognizer got
     _silence: int = 0  # samples of silence that the recognizer got since then
     _withheld: list[Pcm] = field(default_factory=list)
-    _fed: int = 0  # samples that the recognizer got
+    _batch: list[Pcm] = field(default_factory=list)  # speech for the recognizer
+    _batch_samples: int = 0
+    _fed: int = 0  # samples that the recognizer got, with the batch
     _section_start: int = 0
     _stream: RecognitionStream | None = None
     _section: asyncio.Task[None] | None = None  # recognizes the section before
@@ -169,17 +171,14 @@ class SpeechStream:
             self._feed_withheld()
             self._feed(pcm)
             return
-        before, self._probability = self._probability, result.probability
         was_speaking, self._speaking = self._speaking, result.speaking
         if result.speaking:
             self._silence = 0
             if not was_speaking:
                 self._begin_speech(Samples(result.boundary))
-            self._feed(pcm)
             end = result.possible_end
+            self._feed(pcm, at_once=end is not None)
             self._speech_end = None if end is None else Samples(self._fed - (frame.end - end))
-            if any(result.probability < dip <= before for dip in DIP_PROBABILITIES) and self._stream is not None:
-                self._stream.probability_dip()
         elif self._heard_speech and self._silence < samples_of_ms(TAIL_MS):
             self._feed(pcm)
             self._silence += len(pcm)
@@ -209,19 +208,28 @@ class SpeechStream:
     def _feed_withheld(self) -> None:
         withheld, self._withheld = self._withheld, []
         for pcm in withheld:
-            self._feed(pcm)
+            self._feed(pcm, at_once=False)
 
-    def _feed(self, pcm: Pcm) -> None:
-        if self._failure is not None or not len(pcm):
+    def _feed(self, pcm: Pcm, *, at_once: bool = True) -> None:
+        """Gives sound to the recognizer; while speech goes on a batch at a time, since each decode takes time."""
+        self._fed += len(pcm)
+        self._batch.append(pcm)
+        self._batch_samples += len(pcm)
+        if at_once or self._batch_samples >= samples_of_ms(BATCH_MS):
+            self._feed_batch()
+
+    def _feed_batch(self) -> None:
+        start, batch = self._fed - self._batch_samples, self._batch
+        self._batch, self._batch_samples = [], 0
+        if self._failure is not None or start == self._fed:
             return
         try:
             if self._stream is None:
-                self._section_start = self._fed
-                self._stream = self.recognizer.open(SegmentId(self._fed), self._interim)
-            self._stream.feed(pcm)
+                self._section_start = start
+                self._stream = self.recognizer.open(SegmentId(start), self._interim)
+            self._stream.feed(np.concatenate(batch))
         except EngineError as error:
             self._fail(error)
-        self._fed += len(pcm)
 
     def _check(self) -> None:
         if self._failure is not None:
@@ -258,6 +266,7 @@ class SpeechStream:
 
     async def _end_section(self, speech_end: Samples | None) -> None:
         """Adds the words of the section."""
+        self._feed_batch()
         stream, self._stream = self._stream, None
         if stream is not None:
             try:
