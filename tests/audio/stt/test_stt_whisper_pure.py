@@ -243,6 +243,7 @@ def test_repeated_words_nearest_to_cut_locate_it() -> None:
     [
         "Set a timer for 10 minutes, set a timer for ten minutes. Turn it off now. Turn it off now.",
         "Operator, are you there now? Are you there now? Are you there now?",
+        "It opens at 10 and closes at 6. It opens at 10 and closes at 6.",
     ],
 )
 def test_phrase_twice_at_the_end_is_doubled(text: str) -> None:

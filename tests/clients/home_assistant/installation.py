@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_ms
 
@@ -95,7 +96,7 @@ class HomeAssistant:
 class HomeAssistantSocket:
     """A connection over which commands and sound go to Home Assistant."""
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         """Uses an open connection."""
         self._connection = connection
         self._ids = itertools.count(1)
