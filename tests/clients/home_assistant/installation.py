@@ -29,6 +29,7 @@ http: {{server_host: 127.0.0.1, server_port: {port}}}
 api:
 config:
 ffmpeg: {{ffmpeg_bin: "{ffmpeg}"}}
+media_source:
 assist_pipeline:
 """
 
