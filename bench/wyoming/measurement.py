@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 Part = Literal["stt file", "stt interim", "stt live", "tts", "tts live"]
-"""What is measured: of wyoming-bench without and with pauses between the chunks; of this bench in real time."""
+"""Kind of request: of wyoming-bench without and with pauses between the chunks; of this bench in real time."""
 
 
 @dataclass(frozen=True, slots=True)
