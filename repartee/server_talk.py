@@ -171,7 +171,9 @@ class _Remote:
             await cards.aclose()
 
     def _greeted(self, cards: Cards, chosen: Sequence[EngineChoice]) -> None:
-        self.stage.engines([*chosen, *cards.chosen])
+        room = self.settings.satellite.room
+        shown = [EngineChoice("room", room, "satellite.room", "as configured", False, 0.0)] if room else []
+        self.stage.engines([*chosen, *cards.chosen, *shown])
         if not self._ready:
             self._ready = True
             self.stage.ready()

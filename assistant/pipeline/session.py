@@ -534,28 +534,30 @@ class Session:
             wake_word.accept = self.on_wake_word
 
     def on_wake_word(self, detection: WakeWordDetection) -> bool:
-        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it.
+        """Handles a wake word, which interrupts a reply; returns False if it does not count.
 
-        A reply that nothing was heard of goes on: who says no more than the word still waits for their answer.
+        It does not if the reply itself contains it, or if a satellite in another room has heard it better: then a reply
+        to somebody here goes on. A reply that nothing was heard of goes on, too: who says no more than the word still
+        waits for their answer.
         """
         replying = self.turns.replying
-        if replying is not None:
-            phrase = self.wake_phrase.spoken_name(detection.word)
-            if phrase.is_in(self._reply_manager.recent_text(replying)):
-                return False
-            if self.turns.reply_awaits_sound:
-                pass
-            elif (segment := self._audio_input.segment) is not None and self.turns.has_overlap:
+        phrase = None if replying is None else self.wake_phrase.spoken_name(detection.word)
+        if phrase is not None and phrase.is_in(self._reply_manager.recent_text(replying)):
+            return False
+        level_dbfs = 0.0 if self.wake_word is None else self.wake_word.level_dbfs(detection)
+        self._gave_up = False
+        self.listen_again()
+        self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end), level_dbfs))
+        if self._gave_up:
+            return False
+        if phrase is not None and not self.turns.reply_awaits_sound:
+            if (segment := self._audio_input.segment) is not None and self.turns.has_overlap:
                 words = Transcript(segment, self._position, phrase.text)
                 self._dispatch(InterimTranscript(self._position, words, has_wake_phrase=True))
             else:
                 self.cancel_reply()
         self.wake_phrase.note_word(detection.word, detection.end)
-        level_dbfs = 0.0 if self.wake_word is None else self.wake_word.level_dbfs(detection)
-        self._gave_up = False
-        self.listen_again()
-        self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end), level_dbfs))
-        return not self._gave_up
+        return True
 
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
@@ -757,8 +759,6 @@ class Session:
         if self.wake_word is not None:
             self.wake_word.gate.sleep()
         self.wake_phrase.close()
-        if self.turns.reply_awaits_sound and self.turns.replying is not None:
-            self.cancel_reply()
         self._yielding = True
         self._dispatch(InputCleared(self._position))
         self._yielding = self.turns.phase is Phase.AWAITING_TRANSCRIPT  # it ends with its transcript

@@ -248,7 +248,7 @@ def test_client_secret_replaces_the_token_at_the_websocket(path: str, token: str
 
 
 @pytest.mark.parametrize(
-    "path", ["/metrics", "/traces", "/v1/realtime/client_secrets", "/v1/audio/speech", "/v1/models"]
+    "path", ["/metrics", "/traces", "/v1/realtime/client_secrets", "/v1/audio/speech", "/v1/models", "/v1/announce"]
 )
 def test_client_secret_opens_no_other_path(path: str) -> None:
     sent = ("Bearer ek_something",)

@@ -21,6 +21,7 @@ from assistant.commands.talk.keys import TalkControls
 from assistant.commands.talk.stage import stage_of
 from assistant.config.errors import ConfigError
 from assistant.config.loading import load_settings
+from assistant.registry.engine_choice import EngineChoice
 from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.level import audible_onset
@@ -120,6 +121,25 @@ async def test_echo_canceller_raises_interrupt_after_ms(
     settings = load_settings(None, {}, []).settings
     await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage_of(controls, plain=True), controls).hold()
     assert made[0].interrupt_after_ms == asked_ms
+
+
+async def test_room_of_this_machine_is_sent_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[RemoteTalk] = []
+    shown: list[EngineChoice] = []
+
+    async def at_once(talk: RemoteTalk) -> None:
+        made.append(talk)
+        talk.engines(())
+
+    cards = Cards(CardMicrophone("", report=print), CardSpeaker("", report=print), "", (), ())
+    monkeypatch.setattr("repartee.server_talk.open_cards", lambda *_given: cards)
+    monkeypatch.setattr(RemoteTalk, "run", at_once)
+    controls, settings = TalkControls("open", ""), load_settings(None, {}, ["satellite.room=Kitchen"]).settings
+    stage = stage_of(controls, plain=True)
+    monkeypatch.setattr(stage, "engines", shown.extend)
+    await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage, controls).hold()
+    assert made[0].room == "Kitchen"
+    assert [(row.stage, row.name) for row in shown] == [("room", "Kitchen")]
 
 
 def test_wake_mode_is_refused_with_a_server() -> None:

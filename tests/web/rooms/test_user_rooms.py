@@ -129,6 +129,19 @@ async def test_louder_conversation_wakes_and_the_other_sleeps_on(kitchen: int, h
         assert loser.records == []
 
 
+async def test_reply_goes_on_where_the_word_was_heard_worse() -> None:
+    async with Home(answer=LONG).running() as home:
+        sleep_until_word(home.kitchen, 1000)
+        sleep_until_word(home.hall, 1300)
+        await home.hall.type_text("tell me a story")
+        await home.hall.send("response.create")
+        await home.both(600, 0, 0)
+        await home.both(1000, 8000, 0)  # too soft to be speech in the hall
+        assert len(home.hall.events("repartee.wake_word.yielded")) == 1
+        await home.both(9000, 0, 0)
+        assert [done["status"] for done in home.hall.done] == ["completed"]
+
+
 async def test_announcement_does_not_wake_a_sleeping_conversation() -> None:
     async with Home().running() as home:
         sleep_until_word(home.hall, 60_000)
