@@ -69,8 +69,7 @@ class TextSession:
         event = await self._next("session.created")
         described = event["session"]["repartee"]
         self.token, self.resumed = described["resume_token"], described["resumed"]
-        transcription = {"language": language} if language else {}
-        audio = {"input": {"turn_detection": None, **({"transcription": transcription} if language else {})}}
+        audio = {"input": {"turn_detection": None, "transcription": {"language": language}}}
         session = {"type": "realtime", "output_modalities": ["text"], "audio": audio, "repartee": {"events": True}}
         self._tell("session.update", session=session)
         await self._next("session.updated")

@@ -98,6 +98,8 @@ async def test_question_that_nothing_answers_is_not_handled(tmp_path: Path) -> N
 async def test_question_and_speech_have_their_own_language(tmp_path: Path) -> None:
     async with wyoming_server(tmp_path, loader=real_engines(tmp_path)) as server:
         assert await answer_of(server, "was ist eins plus eins", language="de-DE") == "Das ergibt 2."
+        assert await answer_of(server, "was ist eins plus eins", "same", language="de") == "Das ergibt 2."
+        assert await answer_of(server, "what is one plus one", "same") == "That's 2."
         assert await answer_of(server, "what is one plus one", language="en-GB") == "That's 2."
         async with wyoming_client(server) as client:
             await client.send(Describe())
