@@ -129,6 +129,11 @@ class HomeIndex:
         place, rest = self._place(self._plain(text))
         return None if rest else place
 
+    def room(self, name: str) -> str:
+        """Returns the area or floor that has this very name, apart from its spelling; "" for none."""
+        joined = "".join(self._plain(name))
+        return next((place for names, place in self._places.items() if joined and "".join(names) == joined), "")
+
     def without_place(self, text: str) -> str:
         """Returns the words of `text` that name no area or floor."""
         return " ".join(self._place(self._plain(text))[1])

@@ -59,7 +59,7 @@ DEVICES = Function(
 )
 CONTROL = Function(
     "home_control",
-    "Changes devices of the user's home. Only when the user asks for it.",
+    "Changes devices of the user's home at once, never later. Only when the user asks for it.",
     json.dumps(
         {
             "type": "object",

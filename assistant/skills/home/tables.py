@@ -65,7 +65,7 @@ class HomeTables:
 
     def place_of(self, state: HomeState, room: str) -> str:
         """Returns the area or floor that a room is, by its name or an alias; "" for none."""
-        return (self.index_of(state).place(room) or "") if room else ""
+        return self.index_of(state).room(room) if room else ""
 
 
 @lru_cache(maxsize=len(LANGUAGES))

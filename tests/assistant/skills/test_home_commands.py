@@ -91,6 +91,20 @@ def test_room_is_found_by_an_alias_of_its_area() -> None:
     assert done_by(ask_home(named, "turn on the light", room="Galley")) == "turn_on light.kitchen light.spot"
 
 
+@pytest.mark.parametrize(
+    ("room", "does"),
+    [
+        ("kitchen", "turn_on light.kitchen light.spot"),
+        ("KITCHEN", "turn_on light.kitchen light.spot"),
+        ("Kitchens shelf", "-"),
+        ("Kitchenette", "-"),
+        ("Chicken", "-"),
+    ],
+)
+def test_room_that_is_no_area_changes_nothing(room: str, does: str) -> None:
+    assert done_by(ask("turn on the light", room=room)) == does
+
+
 def planned(number: int, minutes: int, about: str, *targets: str) -> AlarmState:
     local_time = NOW.replace(tzinfo=None, hour=23, minute=minutes)
     return AlarmState(number, local_time, about, targets=frozenset(targets))

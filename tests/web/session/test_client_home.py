@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from support.conversations.session_harness import SessionHarness
 from support.protocol.wire_client import Client
 
 from assistant.config.settings import Settings
+from assistant.home import CLIENTS_HOME, PlannedCalls, ServiceCall
 from assistant.home.client_home import CALL_TIMEOUT_S
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
 from assistant.skills.skills import Skills
+from assistant.skills.timers.user_timers import SharedTimers
 from web.wire.values.session_config import SessionConfig
 
 pytestmark = pytest.mark.virtual_time
@@ -163,3 +166,30 @@ async def test_home_ends_with_null_and_no_other_session_has_it() -> None:
         await harness.say("turn on the floor lamp")
     assert len(harness.calls) == 1
     assert other.calls == []
+
+
+async def test_command_for_later_is_made_by_the_client() -> None:
+    async with HomeHarness().running() as harness:
+        await harness.update(repartee={"home": HOME, "room": "Galley"})
+        assert await harness.say("turn off the light in ten minutes") == "In 10 minutes: Light off."
+        effects = harness.session.engines.skill_effects
+        effects.local_now = lambda: build.local_now() + timedelta(minutes=10)
+        await harness.sound(400, loud=False)
+        await harness.until("repartee.home.call", 1)
+    assert harness.called == [("light.turn_off", ["light.kitchen"])]
+
+
+async def test_home_of_a_connected_client_is_known_to_planned_commands() -> None:
+    async with HomeHarness().running() as harness:
+        timers = SharedTimers(build.local_now, lambda _missed, _now: "", lambda: "key", stored=False)
+        harness.session.engines.skill_effects.timers = timers.join()
+        await harness.update(repartee={"home": HOME})
+        planned = PlannedCalls((ServiceCall("light", "turn_off", ("light.lamp",)),), CLIENTS_HOME)
+        assert timers.homes.find(planned) is harness.talk.home.port
+        harness.talk.on_disconnect()
+        assert timers.homes.find(planned) is None
+        harness.resume()
+        harness.asked = 0
+        await harness.update(repartee={"home": HOME})
+        assert timers.homes.find(planned) is not None
+    assert timers.homes.find(planned) is None
