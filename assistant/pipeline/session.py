@@ -748,9 +748,13 @@ class Session:
     def _extend_wake_window(self, reply_id: ReplyId | None = None) -> None:
         """Opens the wake window for a reply, except for one that only says that no words were recognized.
 
-        Otherwise every unrecognized sentence to others would be answered with it and keep the window open.
+        Otherwise every unrecognized sentence to others would be answered with it and keep the window open. An
+        announcement, which nobody has asked for, only keeps a window open.
         """
-        if not self._reply_manager.is_without_words(reply_id or self.turns.replying):
+        reply_id = reply_id or self.turns.replying
+        if reply_id == self._announcements.latest and not self.wake_phrase.is_open(self._position):
+            return
+        if not self._reply_manager.is_without_words(reply_id):
             self.wake_phrase.extend_for_reply(self._position)
 
     def yield_turn(self) -> None:

@@ -63,6 +63,7 @@ class AnnouncementControl:
         on_event: Receives the session events.
         asleep: Whether the conversation sleeps; set by the session.
         spoken_asleep: The announcement that was begun while the conversation slept: it does not wake it.
+        latest: The latest announcement.
     """
 
     position: Callable[[], Samples]
@@ -76,6 +77,7 @@ class AnnouncementControl:
     on_event: Callable[[SessionEvent], None]
     asleep: bool = False
     spoken_asleep: ReplyId | None = None
+    latest: ReplyId | None = None
     _waiting: deque[_Waiting] = field(default_factory=deque)
     _beginning: str = ""  # the text whose reply is being requested
 
@@ -120,5 +122,5 @@ class AnnouncementControl:
     def on_commit(self, reply_id: ReplyId) -> None:
         """Reports an announcement whose reply is about to be committed, so that clients know it beforehand."""
         if self._beginning:
-            self.spoken_asleep = reply_id if self.asleep else None
+            self.latest, self.spoken_asleep = reply_id, reply_id if self.asleep else None
             self.on_event(AnnouncementStarted(reply_id, self._beginning))

@@ -1,5 +1,6 @@
 """POST /v1/announce at the real server: who hears an announcement, in which room, and who may make one."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from support.servers.session_server import (
     ScriptedEngineLoader,
     SessionServer,
     connected_client,
+    real_engines,
     session_server,
     settings_for,
 )
@@ -59,6 +61,16 @@ async def test_announcement_is_spoken_in_the_rooms_that_it_names(tmp_path: Path)
         assert kitchen.sound_ms > 0
         assert await states(server, rooms=["Kitchen"]) == {"Kitchen": "waiting"}  # the first one still plays
         assert bath.events_of("response.created") == []
+
+
+async def test_assistant_knows_what_it_has_announced(tmp_path: Path) -> None:
+    async with session_server(real_engines(tmp_path), TOKEN) as server, connected_client(server, KEY) as kitchen:
+        assert await states(server) == {"": "spoken"}
+        await kitchen.until("response.done")
+        await asyncio.sleep(kitchen.sound_ms / 1000)  # it counts as played in real time
+        await kitchen.ask("what did you say", count=2)
+        words = "".join(event["delta"] for event in kitchen.events_of("response.output_audio_transcript.delta"))
+        assert words.count("Dinner is ready.") == 2
 
 
 async def test_announcement_without_rooms_is_spoken_in_all(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from support.engines.scripted_engines import Answer
 
 from assistant.history.items import AssistantMessage
 from assistant.pipeline.unasked.announcing import EXPIRES_S, MAX_WAITING
+from assistant.turns.state.states import Phase
 from assistant.turns.words.wake_phrase import WakePhrase
 from audio.frame import Frame
 from audio.units import samples_of_ms, samples_of_s
@@ -79,6 +80,22 @@ async def test_satellite_that_hears_the_word_best_answers() -> None:
         assert home.answers == (1, 0)
         assert home.hall.records == []
         assert home.hall.errors == home.kitchen.errors == []
+
+
+async def test_words_whose_transcript_is_awaited_are_dropped_too() -> None:
+    async with Home().running() as home:
+        home.hall.recognizer.delay_ms = 1500
+        await home.both(600, 8000, 2000)
+        for _ in range(60):
+            if home.hall.session.turns.phase is Phase.AWAITING_TRANSCRIPT:
+                break
+            await home.both(20, 0, 0)
+        assert home.hall.session.turns.phase is Phase.AWAITING_TRANSCRIPT
+        home.hall.talk.yield_to("Kitchen")
+        await home.both(4000, 0, 0)
+        assert home.answers == (1, 0)
+        assert home.hall.records == []
+        assert home.hall.session.idle
 
 
 async def test_satellite_that_has_yielded_answers_the_next_word() -> None:
@@ -204,6 +221,19 @@ async def test_announcement_is_spoken_at_once_where_nobody_speaks() -> None:
         (item,) = home.hall.session.history.items
         assert isinstance(item, AssistantMessage)
         assert item.text == "Dinner."
+
+
+async def test_announcement_opens_no_window_without_the_wake_phrase() -> None:
+    async with Home().running() as home:
+        await home.hall.update(repartee={"wake_phrase": "hey computer"})
+        home.hall.session.wake_phrase.window = samples_of_s(8)
+        home.rooms.announce("Dinner.", ["Hall"], "pause")
+        await home.both(1500, 0, 0)
+        assert len(home.hall.done) == 1
+        assert not home.hall.session.wake_window_open
+        await home.both(600, 0, 8000)
+        await home.both(1500, 0, 0)
+        assert len(home.hall.done) == 1
 
 
 async def test_announcement_waits_for_a_person_and_for_their_answer() -> None:
