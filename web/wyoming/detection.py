@@ -13,14 +13,21 @@ from assistant.setup.conversation.chosen_engines import EngineChoices
 from assistant.setup.listening.wake_words import installed_wake_words, wake_word_detector
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
-from audio.units import FRAME_SAMPLES, Pcm, Samples, ms_of_samples, samples_of_ms
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms
 from audio.vad import Vad
 from audio.wake import WakeWordDetector
+from web.limits.session_limits import AudioThrottle
 from web.wyoming.events import EventWriter, WyomingError
 from web.wyoming.sound_input import SoundInput
 
 MAX_STREAMS = 32
 """Streams with a detector at a time: each costs 0.6 to 5 % of a core. They take no place of a conversation."""
+
+AHEAD_S, SPEED = 2.0, 8.0
+"""Time that sound may be ahead, and the multiple of real time at which it is then taken: a detector computes in the
+event loop."""
+_STEP_SAMPLES = 5 * FRAME_SAMPLES
+"""Sound after which other tasks run."""
 
 STOPPED_AFTER_MS = 500.0
 """Silence after which somebody has stopped speaking: longer than the pauses between words."""
@@ -81,6 +88,7 @@ class _FrameStream(ABC):
         self._open = True
         self._position = Samples(0)
         self._rest = np.zeros(0, np.int16)
+        self._throttle = AudioThrottle(MIC_RATE_HZ, AHEAD_S, SPEED)
         detectors.streams += 1
 
     @abstractmethod
@@ -92,7 +100,8 @@ class _FrameStream(ABC):
         """Answers: the sound is complete. Raises ClientGoneError."""
 
     async def take(self, pcm: Pcm) -> None:
-        """Takes the next sound, at most a second. Raises WyomingError, ClientGoneError."""
+        """Takes the next sound; waits if it is far ahead of real time. Raises WyomingError, ClientGoneError."""
+        loop = asyncio.get_running_loop()
         sound = np.concatenate([self._rest, pcm])
         whole = len(sound) // FRAME_SAMPLES * FRAME_SAMPLES
         self._rest = sound[whole:]
@@ -100,7 +109,8 @@ class _FrameStream(ABC):
             frame = Frame(self._position, sound[start : start + FRAME_SAMPLES])
             self._position = frame.end
             await self.process(frame)
-        await asyncio.sleep(0)  # a client may send faster than real time
+            if self._position % _STEP_SAMPLES == 0:
+                await asyncio.sleep(self._throttle.wait_s(_STEP_SAMPLES, loop.time()))
 
     def client_ms(self, position: int) -> int:
         """Returns a position in the sound on the client's clock, in ms."""

@@ -49,10 +49,15 @@ PRE_ROLL_MS = 300
 MAX_SILENCE_MS = 1000
 """Longest silence between two words that the recognizer gets."""
 
+FRAMES_AT_ONCE = 10
+"""Frames that the detector gets at once, before other tasks run: up to 1 ms each."""
+
 MAX_SOUND_S = 1800.0
 """Longest stream."""
 TRANSCRIPT_TIMEOUT_S = 60.0
 """Time limit for the words of a section."""
+
+_NOTHING = np.zeros(0, np.int16)
 
 
 @dataclass(slots=True)
@@ -77,7 +82,6 @@ class SpeechStream:
     _failure: WyomingError | None = None
     _timer: asyncio.TimerHandle | None = None
     _total: int = 0  # samples of the stream so far
-    _rest: Pcm = field(default_factory=lambda: np.zeros(0, np.int16))  # shorter than a frame
     _position: Samples = Samples(0)  # of the VAD
     _speaking: bool = False
     _heard_speech: bool = False
@@ -99,7 +103,7 @@ class SpeechStream:
         if self._total > samples_of_s(MAX_SOUND_S):
             raise WyomingError("audio_too_long", f"a stream may have at most {MAX_SOUND_S:g} s of sound")
         loop = asyncio.get_running_loop()
-        if not self._held:
+        if self._held_samples < FRAME_SAMPLES:
             self._held_since_s = loop.time()
         self._held.append(pcm)
         self._held_samples += len(pcm)
@@ -121,8 +125,8 @@ class SpeechStream:
             self._timer.cancel()
         if self._section is not None:
             await self._section
-        if self._position and not self._is_file:
-            self._pass_on()
+        while self._position and not self._is_file and self._pass_step():  # noqa: ASYNC110 - other tasks run
+            await asyncio.sleep(0)
         if not self._heard_speech:
             self._feed_withheld()
         self._feed(self._take_held())
@@ -143,19 +147,25 @@ class SpeechStream:
     # ---- sound ----
 
     def _take_held(self) -> Pcm:
-        held = np.concatenate([self._rest, *self._held])
-        self._rest, self._held, self._held_samples = held[:0], [], 0
+        held = np.concatenate([_NOTHING, *self._held])
+        self._held, self._held_samples = [], 0
         return held
 
     def _pass_on(self) -> None:
-        """Passes held sound on, frame by frame, unless the section before is still being recognized."""
+        """Passes held sound on, unless the section before is still being recognized. Other tasks run in between."""
+        if self._pass_step():
+            self._timer = asyncio.get_running_loop().call_later(0, self._pass_on)
+
+    def _pass_step(self) -> bool:
+        """Passes some held sound on, frame by frame. Returns whether there is more."""
         if self._section is not None:
-            return
+            return False
         sound = self._take_held()
-        whole = len(sound) // FRAME_SAMPLES * FRAME_SAMPLES
-        self._rest = sound[whole:]
+        whole = min(len(sound) // FRAME_SAMPLES, FRAMES_AT_ONCE) * FRAME_SAMPLES
+        self._held, self._held_samples = [sound[whole:]], len(sound) - whole
         for start in range(0, whole, FRAME_SAMPLES):
             self._process(sound[start : start + FRAME_SAMPLES])
+        return len(sound) - whole >= FRAME_SAMPLES
 
     def _process(self, pcm: Pcm) -> None:
         if self.vad is None:

@@ -1,5 +1,6 @@
 """Wake words and voice activity for clients of the Wyoming protocol."""
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +98,12 @@ async def test_number_of_listening_streams_is_limited(tmp_path: Path, monkeypatc
         await first.until("info")
         await second.send(AudioStart(MIC_RATE_HZ, 2, 1))
         assert Error.from_event(await second.until("error")).code == "server_full"
+
+
+async def test_file_without_a_request_is_taken_at_a_pace(tmp_path: Path) -> None:
+    async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
+        now_s = asyncio.get_running_loop().time
+        began_s = now_s()
+        await client.send_sound(speech(24.0))
+        await client.until("voice-stopped")
+        assert 0.9 < now_s() - began_s < 20  # 16 s of it at once, the rest at eight times real time
