@@ -22,12 +22,14 @@ class GroupWords:
         exceptions: Match "except" before a name.
         switching: Words that say what is done: "on", "off".
         negations: Words with which nothing is done: "not".
+        verbs: Words with which an order begins: "turn".
     """
 
     joints: re.Pattern[str]
     exceptions: re.Pattern[str]
     switching: frozenset[str]
     negations: frozenset[str]
+    verbs: frozenset[str]
 
     def ends_with_joint(self, text: str) -> bool:
         """Returns whether `text` ends between two names: "the lamp and"."""
@@ -38,14 +40,16 @@ class GroupWords:
         parts = [part.split() for part in self.joints.split(f" {text} ")]
         if not self.negations.isdisjoint(text.split()) or not all(parts):
             return True
-        inside = [*(part[0] for part in parts[1:]), *(part[-1] for part in parts)] if len(parts) > 1 else []
-        return not self.switching.isdisjoint(inside)
+        firsts, lasts = [part[0] for part in parts[1:]], [part[-1] for part in parts]
+        if not firsts:
+            return False
+        return not self.verbs.isdisjoint(firsts) or not self.switching.isdisjoint((*firsts, *lasts))
 
 
-def group_words(data: Mapping[str, Any]) -> GroupWords:
-    """Returns the words of a language for `find_group`, from the file of the skill."""
+def group_words(data: Mapping[str, Any], verbs: frozenset[str]) -> GroupWords:
+    """Returns the words of a language for `find_group`, from the file of the skill. `verbs`: see `GroupWords`."""
     switching, negations = (frozenset(data[name].split()) for name in ("switching", "negations"))
-    return GroupWords(_between(data["joints"]), _between(data["exceptions"]), switching, negations)
+    return GroupWords(_between(data["joints"]), _between(data["exceptions"]), switching, negations, verbs)
 
 
 def _between(runs: Sequence[str]) -> re.Pattern[str]:

@@ -53,7 +53,7 @@ class HomeTables:
     def may_order(self, text: str) -> bool:
         """Returns whether a part of `text` may be a request: it has a word with which requests begin."""
         words = (word.strip(".,?!;:¿¡") for word in text.lower().split())
-        ordering = (self.sentences.first_words - self.words.small) | self.groups.switching
+        ordering = self.groups.verbs | self.groups.switching
         return not ordering.isdisjoint(words) or bool(self.matches(text))
 
     def index_of(self, state: HomeState) -> HomeIndex:
@@ -75,9 +75,10 @@ def home_tables(code: str) -> HomeTables:
     sentences = SentenceTemplates(language, [data])
     fold = WordFolder(language, sentences.wording)
     times = TimePhrases(language)
-    groups = group_words(data["words"])
+    words = home_words(language, sentences.wording)
+    groups = group_words(data["words"], sentences.first_words - words.small - words.every - words.plural)
     joint = joint_pattern(dialog_words(code).joints)
-    tables = HomeTables(language, sentences, home_words(language, sentences.wording), groups, fold, times, joint)
+    tables = HomeTables(language, sentences, words, groups, fold, times, joint)
     for text in sentences.wording.warm_up:
         list(sentences.find_all(text))
         list(times.split(text))
