@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import ssl
+import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,6 +30,16 @@ LEAVE_TIMEOUT_S = 1.0
 PING_S = 5.0
 """Interval of keepalive pings, which keep idle connections open and detect dead ones."""
 PONG_S = 10.0
+
+WATCH_S = 2.0
+"""Interval in s at which it is checked whether this machine has slept."""
+SLEPT_S = 1.0
+"""Sleep of this machine in s after which the connection is checked: the server may have closed it meanwhile."""
+AWAKE_PONG_S = 2.0
+"""Longest time in s for the server's answer after this machine has slept."""
+
+NEXT_ADDRESS_S = 0.25
+"""Time in s after which the next address of a name is tried as well: the first one may lead nowhere (IPv6)."""
 
 FIRST_WAIT_S = 0.25
 MAX_WAIT_S = 8.0
@@ -196,6 +207,7 @@ class RemoteWire:
             ping_timeout=PONG_S,
             close_timeout=CLOSE_TIMEOUT_S,
             max_size=MAX_MESSAGE_BYTES,
+            happy_eyeballs_delay=NEXT_ADDRESS_S,
         )
 
     async def _use(self, socket: ClientConnection) -> CloseReason | None:
@@ -205,9 +217,11 @@ class RemoteWire:
                 self._handle_message(await socket.recv())
             async with asyncio.TaskGroup() as tasks:
                 writer = tasks.create_task(self._write(socket), name="to the server")
+                watch = tasks.create_task(_watch_sleep(socket), name="sleep of this machine")
                 async for message in socket:
                     self._handle_message(message)
                 writer.cancel()
+                watch.cancel()
         except* (ConnectionClosed, OSError, UnsupportedServerError) as errors:
             ended.append(first_of(errors))
         if self._leaving:
@@ -257,6 +271,28 @@ class RemoteWire:
         self._open = False
         self._waiting.clear()
         self._waiting_sound = 0
+
+
+def suspended_s() -> float:
+    """Returns how long this machine has slept since its start, as far as the system tells it, plus a constant."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return 0.0 if boot is None else time.clock_gettime(boot) - time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+async def _watch_sleep(socket: ClientConnection) -> None:
+    """Ends a connection that the server has left while this machine slept: keepalive would notice it 15 s later."""
+    before_s = suspended_s()
+    while True:
+        await asyncio.sleep(WATCH_S)
+        slept_s, before_s = suspended_s() - before_s, suspended_s()
+        if slept_s < SLEPT_S:
+            continue
+        try:
+            async with asyncio.timeout(AWAKE_PONG_S):
+                await (await socket.ping())
+        except TimeoutError:
+            socket.transport.abort()
+            return
 
 
 class _Connect(connect):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
@@ -44,33 +45,49 @@ FOLDER_VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HF_HO
 configuration and models."""
 
 
+Kind = Literal["serve", "talk", "satellite"]
+
+_NAMES: Mapping[Kind, str] = {"serve": "repartee", "talk": "repartee-talk", "satellite": "repartee-satellite"}
+_ARGUMENTS: Mapping[Kind, tuple[str, ...]] = {
+    "serve": ("serve",),
+    "talk": ("talk", "--plain"),
+    "satellite": ("talk", "--headless"),
+}
+_OPTIONS: Mapping[str, str] = {
+    "host": "server.host",
+    "port": "server.port",
+    "room": "satellite.room",
+    "wake-word": "talk.wake_word",
+}
+"""Options of the program that are short for a setting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """Options of `repartee service`.
 
     Attributes:
-        talk: `repartee talk` instead of `repartee serve`.
+        kind: What runs: `repartee serve`, `repartee talk`, or `repartee talk --headless`.
         options: Options of that command, each as `--name=value`.
     """
 
-    talk: bool = False
+    kind: Kind = "serve"
     options: tuple[str, ...] = ()
 
 
 def job_of(wish: Wish, environ: Mapping[str, str]) -> ServiceJob:
     """Returns the program that systemd runs. Raises HomeError, ServiceError."""
-    name = "repartee-talk" if wish.talk else "repartee"
-    arguments = ("talk", "--plain") if wish.talk else ("serve",)
     options = wish.options
     if (named := environ.get(VARIABLE)) and not any(option.startswith("--config=") for option in options):
         options = (f"--config={absolute(named)}", *options)
     return ServiceJob(
-        name,
+        _NAMES[wish.kind],
         program(),
-        (*arguments, *options),
+        (*_ARGUMENTS[wish.kind], *options),
         data_folder(environ).absolute(),
         (config_folder() / "service.env").absolute(),
         {name: environ[name] for name in FOLDER_VARIABLES if environ.get(name)},
+        is_satellite=wish.kind == "satellite",
     )
 
 
@@ -94,7 +111,7 @@ def settings_for(arguments: Sequence[str], variables: Mapping[str, str]) -> Sett
     """
     given = [word.removeprefix("--").partition("=") for word in arguments if word.startswith("--")]
     config = next((Path(value) for name, _, value in given if name == "config"), None)
-    options = [Option(f"--{name}", f"server.{name}", value) for name, _, value in given if name in {"host", "port"}]
+    options = [Option(f"--{name}", _OPTIONS[name], value) for name, _, value in given if name in _OPTIONS]
     overrides = [value for name, _, value in given if name == "set"]
     return load_settings(config, variables, overrides, options).settings
 
@@ -124,7 +141,7 @@ class Service:
         """Describes the service for systemd. Raises HomeError, ServiceError."""
         self._job = job_of(wish, environ)
         self._unit = f"{self._job.name}.service"
-        self._flag = " --talk" if wish.talk else ""
+        self._flag = "" if wish.kind == "serve" else f" --{wish.kind}"
         self._console = console
         self.file = at_home(environ.get("XDG_CONFIG_HOME") or "~/.config") / "systemd" / "user" / self._unit
         """The unit; it exists if the service is installed."""
@@ -140,7 +157,7 @@ class Service:
         job = self._job
         there = read_environment(job.environment_file)
         settings = settings_for(job.arguments, there)
-        variables = needed_variables(settings)
+        variables = [TOKEN] if job.is_satellite else needed_variables(settings)
         self._check_available()
         created = create_environment(job.environment_file, variables)
         try:

@@ -23,6 +23,13 @@ UMask=0077"""
 PRIVATE_TMP = "\nPrivateTmp=yes"
 """Left out if the program or its files are in a folder of temporary files: it would not find them."""
 
+_SATELLITE_LIMITS = """\
+MemoryHigh=160M
+MemoryMax=240M
+TasksMax=64
+"""
+"""Limits of a satellite, which takes 75 MB; its start takes more. Its state command runs within them."""
+
 _ENV = "/usr/bin/env"
 
 STATE_PROPERTIES = ("ActiveState", "SubState", "Result", "ExecMainStatus", "MainPID", "ActiveEnterTimestamp")
@@ -38,12 +45,13 @@ class ServiceJob:
     """The program that systemd runs.
 
     Attributes:
-        name: Name of the service: repartee, or repartee-talk.
+        name: Name of the service: repartee, repartee-talk or repartee-satellite.
         program: The `repartee` program, as an absolute path.
         arguments: Its arguments; options are written as `--name=value`.
         folder: Working folder.
         environment_file: File with `NAME=value` lines: keys and tokens. It need not exist.
         variables: Further environment variables: names of folders, never keys.
+        is_satellite: Whether it starts again for ever, with the memory of a small board.
     """
 
     name: str
@@ -52,6 +60,7 @@ class ServiceJob:
     folder: Path
     environment_file: Path
     variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    is_satellite: bool = False
 
     def __post_init__(self) -> None:
         """Raises ServiceError for a control character: in a unit, a line break would begin another instruction."""
@@ -66,7 +75,7 @@ class ServiceJob:
     @property
     def description(self) -> str:
         """One line about the service."""
-        return f"Repartee, voice assistant ({self.arguments[0]})"
+        return f"Repartee, voice assistant ({'satellite' if self.is_satellite else self.arguments[0]})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +107,7 @@ def unit(job: ServiceJob) -> str:
 [Unit]
 Description={job.description}
 After=pipewire.service pulseaudio.service
-StartLimitIntervalSec=300
-StartLimitBurst=5
-
+{_start_limits(job)}
 [Service]
 Type=exec
 # The colon: no environment variables are put in.
@@ -108,17 +115,23 @@ ExecStart=:{command}
 # The minus: it need not exist. The second file holds keys and tokens.
 WorkingDirectory=-{_specifiers(str(job.folder))}
 EnvironmentFile=-{_specifiers(str(job.environment_file))}
-{variables}Restart=on-failure
+{variables}Restart={"always" if job.is_satellite else "on-failure"}
 RestartSec=5
 # Status 2: the configuration has an error; another start does not help.
 RestartPreventExitStatus=2
 # Turns in progress finish.
 TimeoutStopSec=20
-{_HARDENING}{"" if _is_temporary(job) else PRIVATE_TMP}
+{_SATELLITE_LIMITS if job.is_satellite else ""}{_HARDENING}{"" if _is_temporary(job) else PRIVATE_TMP}
 
 [Install]
 WantedBy=default.target
 """
+
+
+def _start_limits(job: ServiceJob) -> str:
+    if job.is_satellite:
+        return "# However often it fails: its sound card may be plugged in later.\nStartLimitIntervalSec=0\n"
+    return "StartLimitIntervalSec=300\nStartLimitBurst=5\n"
 
 
 def state_of(shown: str | None) -> ServiceState:
@@ -159,6 +172,8 @@ def _program(job: ServiceJob) -> tuple[str, ...]:
 
 
 def _is_temporary(job: ServiceJob) -> bool:
+    if job.is_satellite:  # its state file, and what its state command reads
+        return True
     words = [str(job.program), str(job.folder), *job.arguments, *job.variables.values()]
     # `--config=/tmp/…` is an argument.
     return any(word.rpartition("=")[2].startswith(("/tmp/", "/var/tmp/")) for word in words)  # noqa: S108

@@ -25,7 +25,7 @@ class Uninstaller:
         """Finds it. `start`: the folder of the command. Raises HomeError."""
         self._environ, self._start, self._console = environ, start, console
         self._groups = stored_groups(environ, start)
-        self._services = [wish for wish in (Wish(), Wish(talk=True)) if self._is_installed(wish)]
+        self._services = [wish for wish in (Wish(), Wish("talk"), Wish("satellite")) if self._is_installed(wish)]
         self._failed = False
 
     def run(self, prompts: Prompts | None, *, yes: bool, keep_conversations: bool, shared_models: bool) -> bool:

@@ -4,15 +4,18 @@ import asyncio
 import contextlib
 import itertools
 import json
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.websockets import WebSocket
 from support.servers.session_server import eventually
 from support.servers.web_server import ScriptedEnginePool, running_server
 from support.texts.text_cases import text_cases
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
@@ -21,6 +24,7 @@ from assistant.config.server_settings import ServerSection
 from web.limits import session_acceptor
 from web.limits.session_limits import busy
 from web.observation.health import EngineState
+from web.remote import wire
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason, LastError, closed, last_error, why_not
 from web.remote.conversation.conversation import UnsupportedServerError
@@ -423,3 +427,66 @@ async def test_redirect_to_another_origin_is_not_followed(host: str, followed: b
         await _Connect(url, proxy=None)
     server.close()
     assert len(asked) == (2 if followed else 1)
+
+
+async def test_connection_that_died_while_the_machine_slept_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server has left, and nothing tells the client: its ping is not answered."""
+    slept_s = itertools.count(0.0, 60.0)
+    monkeypatch.setattr(wire, "WATCH_S", 0.05)
+    monkeypatch.setattr(wire, "AWAKE_PONG_S", 0.1)
+    monkeypatch.setattr(wire, "suspended_s", lambda: next(slept_s))
+
+    async def silent(_socket: ClientConnection) -> asyncio.Future[float]:
+        return asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(ClientConnection, "ping", silent)
+    async with running_server(converse=greet_and_echo) as server:
+        recorder = EventRecorder()
+        one = RemoteWire(address_of(server.ws), None, recorder)
+
+        def greeted(_event: Mapping[str, Any]) -> None:
+            if len(recorder.events) == 2:
+                one.leave()
+
+        recorder.on_event = greeted
+        await one.run()
+    assert [ending.sentence for ending in recorder.endings] == [
+        f"the connection to {address_of(server.ws).place} was lost."
+    ]
+
+
+async def test_connection_that_answers_after_a_sleep_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept_s = itertools.count(0.0, 60.0)
+    monkeypatch.setattr(wire, "WATCH_S", 0.02)
+    monkeypatch.setattr(wire, "suspended_s", lambda: next(slept_s))
+    async with running_server(converse=greet_and_echo) as server:
+        recorder = EventRecorder()
+        one = RemoteWire(address_of(server.ws), None, recorder)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(one.run())
+            await eventually(lambda: next(slept_s) > 600)
+            one.leave()
+    assert recorder.endings == []
+
+
+async def test_second_address_of_a_name_is_tried_if_the_first_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with IPv6 that is announced and does not work."""
+    async with running_server(converse=greet_and_echo) as server:
+        connect_to, port = asyncio.get_running_loop().sock_connect, urlsplit(server.ws).port
+
+        async def hang_if_first(sock: socket.socket, address: tuple[str, int]) -> None:
+            if address[0] == "192.0.2.1":
+                await asyncio.sleep(30)
+            await connect_to(sock, address)
+
+        def both(*_: object, **__: object) -> list[tuple[object, ...]]:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in ("192.0.2.1", "127.0.0.1")]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", hang_if_first)
+        monkeypatch.setattr("socket.getaddrinfo", both)
+        recorder = EventRecorder()
+        one = RemoteWire(address_of(f"ws://localhost:{port}"), None, recorder)
+        recorder.on_event = lambda _event: one.leave()
+        async with asyncio.timeout(3):
+            await one.run()
+    assert recorder.events[0]["type"] == "session.created"

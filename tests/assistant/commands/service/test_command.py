@@ -152,6 +152,33 @@ def test_talk_is_a_service_of_its_own(home: Path) -> None:
     assert "leave out --host and --port" in service(home, "install", "--talk", "--port", "1").stderr
 
 
+def test_satellite_is_a_service_of_its_own(home: Path) -> None:
+    wishes = ["--server", "ws://10.0.0.2:8765", "--wake-word", "okay_nabu", "--room", "Living room"]
+    done = service(home, "install", "--satellite", *wishes)
+    assert done.returncode == 0, done.stderr
+    unit = (home / ".config/systemd/user/repartee-satellite.service").read_text()
+    assert '"--headless" "--server=ws://10.0.0.2:8765" "--room=Living room" "--wake-word=okay_nabu"' in unit
+    assert "missing  : REPARTEE_TOKEN" in done.stdout
+    assert "repartee service log --satellite" in service(home, "status", "--satellite").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--satellite", "--server", "ws://10.0.0.2"], "--satellite: add --server URL and --wake-word WORD"),
+        (["--satellite", "--port", "1"], "leave out --host and --port"),
+        (["--room", "Kitchen"], "--room: add --satellite"),
+        (["--satellite", "--talk", "--server", "ws://a", "--wake-word", "alexa"], "they are two services"),
+    ],
+    ids=["no wake word", "port", "not a satellite", "both"],
+)
+def test_wishes_that_do_not_fit_are_refused(home: Path, words: list[str], problem: str) -> None:
+    done = service(home, "install", *words)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert not (home / ".config/systemd").exists()
+
+
 def test_without_systemd_one_sentence_has_the_remedy(home: Path) -> None:
     (home / "no-session").touch()
     for words in (("install",), ("status",), ("remove",)):

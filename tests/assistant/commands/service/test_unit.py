@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -62,6 +63,12 @@ WantedBy=default.target
 
 def test_unit_is_exactly_this() -> None:
     assert unit(job()) == UNIT
+
+
+def test_satellite_starts_again_for_ever_in_little_memory() -> None:
+    lines = unit(replace(job(), arguments=("talk", "--headless"), is_satellite=True)).splitlines()
+    assert {"Restart=always", "StartLimitIntervalSec=0", "MemoryMax=240M"} <= set(lines)
+    assert not {"PrivateTmp=yes", "StartLimitBurst=5"} & set(lines)
 
 
 @pytest.mark.parametrize("word", ["a\nExecStartPre=/bin/rm", "a\r\nb", "a\x1bb", "a\x00b"])
