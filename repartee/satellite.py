@@ -7,6 +7,7 @@ The command becomes this process (`become_satellite`), so that a small board has
 import asyncio
 import ctypes
 import gc
+import io
 import json
 import os
 import signal
@@ -162,8 +163,9 @@ class _Satellite:
         )
         talk.on_step = lambda: self._show_state(talk)
         self._show_state(talk)
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(name, talk.leave)
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            with suppress(AttributeError, NotImplementedError):  # Windows ends the program itself
+                loop.add_signal_handler(getattr(signal, name), talk.leave)
         try:
             async with asyncio.TaskGroup() as tasks:
                 showing = None if self._display is None else tasks.create_task(self._display.run(), name="state")
@@ -210,4 +212,6 @@ def _return_memory() -> None:
 
 if __name__ == "__main__":
     sys.setswitchinterval(0.0005)  # as in repartee.cli
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(run(options_of(os.environ.pop(VARIABLE))))

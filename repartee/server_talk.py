@@ -23,7 +23,7 @@ from repartee.wake_words import WakeWords
 from web.access.server_token import token_of
 from web.remote.address import ServerAddress, address_of
 from web.remote.server_trust import client_tls
-from web.remote.state_display import state_display
+from web.remote.state_display import shown_state, state_display
 from web.remote.talk import RemoteTalk
 from web.remote.wire import ServerLostError
 
@@ -166,9 +166,21 @@ class _Remote:
         self.controls.cards, self.controls.talker = cards, talk
         try:
             if not self.controls.ended.is_set():  # from here on the controls call `leave`
-                await talk.run()
+                await self._run(talk)
         finally:
             await cards.aclose()
+
+    async def _run(self, talk: RemoteTalk) -> None:
+        satellite = self.settings.satellite
+        display = state_display(satellite.state_command, satellite.state_file, self._trouble)
+        if display is None:
+            await talk.run()
+            return
+        talk.on_step = lambda: display.show(shown_state(self.controls.floor))
+        async with asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(display.run(), name="state")
+            await talk.run()
+            showing.cancel()
 
     def _greeted(self, cards: Cards, chosen: Sequence[EngineChoice]) -> None:
         room = self.settings.satellite.room

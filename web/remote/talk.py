@@ -90,7 +90,7 @@ class RemoteTalk:
     waking: Waking | None = None
     room: str = ""
     keeps_trying: bool = False
-    on_step: Callable[[], None] = lambda: None
+    on_step: Callable[[], object] = lambda: None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)

@@ -252,7 +252,7 @@ class TalkControls:
         """See `Controls`."""
         cards, talker = self.cards, self.talker
         return Status(
-            floor=self._floor(),
+            floor=self.floor,
             input_dbfs=-math.inf if cards is None or self.muted else cards.microphone.level_dbfs,
             output_dbfs=-math.inf if cards is None else cards.speaker.level_dbfs,
             input=NOT_YET if cards is None else cards.line("input"),
@@ -282,7 +282,9 @@ class TalkControls:
             return not self.cards.has_microphone
         return self.lacking is None or "input" in self.lacking
 
-    def _floor(self) -> Floor:
+    @property
+    def floor(self) -> Floor:
+        """State of the conversation in one word."""
         if self.talker is None or self.cards is None:
             return "starting"
         floor = self.talker.floor

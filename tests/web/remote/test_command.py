@@ -14,6 +14,7 @@ import soundfile
 from support.models.phrase_whisper import phrase_settings
 from support.programs.program import REPARTEE
 from support.programs.serve_program import serving
+from support.servers.session_server import eventually
 from support.sound.virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.commands.talk.cards import Cards
@@ -140,6 +141,22 @@ async def test_room_of_this_machine_is_sent_and_shown(monkeypatch: pytest.Monkey
     await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage, controls).hold()
     assert made[0].room == "Kitchen"
     assert [(row.stage, row.name) for row in shown] == [("room", "Kitchen")]
+
+
+async def test_state_is_shown_outside_of_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "state"
+
+    async def one_step(talk: RemoteTalk) -> None:
+        talk.on_step()
+        await eventually(file.exists)
+
+    cards = Cards(CardMicrophone("", report=print), CardSpeaker("", report=print), "", (), ())
+    monkeypatch.setattr("repartee.server_talk.open_cards", lambda *_given: cards)
+    monkeypatch.setattr(RemoteTalk, "run", one_step)
+    controls = TalkControls("open", "")
+    settings = load_settings(None, {}, [f"satellite.state_file={file}"]).settings
+    await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage_of(controls, plain=True), controls).hold()
+    assert file.read_text() == "disconnected\n"
 
 
 def test_wake_mode_is_refused_with_a_server() -> None:
