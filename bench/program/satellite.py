@@ -40,7 +40,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one satellite takes.
+    """Cost of one satellite.
 
     Attributes:
         disk_mb: Size of the installation and of the program, in 10**6 bytes.
