@@ -1,14 +1,18 @@
 """The `info` of the Wyoming server, and the addresses where it listens."""
 
+import io
 import socket
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from support.servers.web_server import ScriptedEnginePool
 from support.servers.wyoming_client import wyoming_client, wyoming_server
 from wyoming.info import Describe, Info
 from wyoming.ping import Ping, Pong
 
 from assistant.config.errors import ConfigError
+from web.startup_banner import StartupBanner
 from web.wyoming.address import listen_wyoming
 
 
@@ -72,3 +76,15 @@ def test_unix_socket_in_use_is_told(tmp_path: Path) -> None:
     uri = f"unix://{tmp_path}/repartee.sock"
     with listen_wyoming(uri), pytest.raises(ConfigError, match="in use"):
         listen_wyoming(uri)
+
+
+@pytest.mark.parametrize(("host", "told"), [("127.0.0.1", "this machine only"), ("0.0.0.0", "has no token")])
+def test_start_shows_the_address_and_who_can_use_it(host: str, told: str) -> None:
+    console = Console(file=io.StringIO(), width=150)
+    with listen_wyoming(f"tcp://{host}:0") as listening:
+        banner = StartupBanner(console, ScriptedEnginePool())
+        banner.listening("127.0.0.1", 8765, token=False, insecure=False, wyoming=listening)
+        assert isinstance(console.file, io.StringIO)
+        (row,) = [line for line in console.file.getvalue().splitlines() if "wyoming" in line]
+        assert listening.uri in row
+        assert told in row

@@ -1,4 +1,4 @@
-"""Real engines behind the Wyoming server: words when the sound ends, and a wake word."""
+"""The program with a Wyoming address, and real engines: words when the sound ends, a wake word."""
 
 import asyncio
 from pathlib import Path
@@ -6,11 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.models.installed_model import TINY_EN_FOLDER
+from support.programs.program import repartee
+from support.programs.serve_program import serving
 from support.servers.session_server import WHAT_TIME, settings_for
 from support.servers.wyoming_client import WyomingClient, wyoming_client, wyoming_server
 from support.sound.speech import sound_of, spoken
 from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncClient
+from wyoming.info import Describe, Info
 from wyoming.wake import Detect, Detection
 
 from assistant.setup.engine_loader import EngineLoader
@@ -69,3 +73,28 @@ def test_wake_word_is_detected_by_its_sound(tmp_path: Path) -> None:
     detection = asyncio.run(main())
     assert detection.name == "okay_nabu"
     assert detection.timestamp == pytest.approx(1000 + len(called) / 24, abs=300)
+
+
+@pytest.mark.thorough
+def test_program_serves_wyoming_and_leaves_no_socket(tmp_path: Path) -> None:
+    path = tmp_path / "wyoming.sock"
+
+    async def described() -> Info:
+        async with AsyncClient.from_uri(f"unix://{path}") as client:
+            await client.write_event(Describe().event())
+            event = await client.read_event()
+            assert event is not None
+            return Info.from_event(event)
+
+    with serving(tmp_path, f"server.wyoming=unix://{path}", "stt.threads=1"):
+        info = asyncio.run(described())
+        assert info.tts[0].voices
+        assert "en" in info.handle[0].models[0].languages
+    assert not path.exists()
+
+
+def test_wrong_wyoming_address_of_the_command_is_one_line() -> None:
+    done = repartee("serve", "--port", "0", "--wyoming", "tcp://:10300")
+    assert done.returncode == 2
+    assert done.stderr.startswith("repartee: --wyoming tcp://:10300: not an address")
+    assert len(done.stderr.splitlines()) == 1
