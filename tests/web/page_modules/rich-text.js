@@ -239,6 +239,19 @@ export default () => run({
     wake.phrase = "";
     same(wake.fields(), { wake_phrase: null });
   },
+  "an announcement opens no time without the wake phrase"() {
+    const wake = new WakeMode(() => 10);
+    Object.assign(wake, { phrase: "hey computer", windowS: 8 });
+    wake.announced("resp_1");
+    wake.replied("resp_1");
+    wake.replied(null); // it has ended
+    same(wake.awaited, "hey computer");
+    wake.replied("resp_2");
+    same(wake.awaited, "");
+    wake.announced("resp_3");
+    wake.replied("resp_3");
+    same(wake.awaited, "");
+  },
   "a wake word by sound replaces the recognized phrase where the server has it"() {
     const wake = new WakeMode(() => 0);
     Object.assign(wake, { phrase: "okay nabu", word: "okay_nabu", windowS: 8 });

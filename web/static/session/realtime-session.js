@@ -58,7 +58,7 @@ export class RealtimeSession extends EventTarget {
     this._requests = new ReplyRequests();
     this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
     this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => {
-      if (type === "phase") this.wake.replied();
+      if (type === "phase") this.wake.replied(this.replyPlayback.playing);
       this.emit(type, detail);
     });
     this._subscribe();

@@ -36,6 +36,7 @@ export const SERVER_EVENTS = {
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.language": (client, { language }) => client.emit("spoken-language", (client.spokenLanguage = language)),
   "repartee.lists": (client, { lists }) => client.emit("lists", lists),
+  "repartee.announcement": (client, { response_id }) => client.wake.announced(response_id),
   "repartee.wake_word": (client) => client.wakeWordHeard(),
   "repartee.wake_word.yielded": (client) => client.wakeWordYielded(),
   "repartee.timers": (client, { timers }) => client.emit("timers", timers),

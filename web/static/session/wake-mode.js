@@ -13,6 +13,7 @@ export class WakeMode {
     this._now = now;
     this._untilS = -Infinity;
     this._sent = this._wordSent = false;
+    this._announcement = this._reply = null; // ids
     /** Words that address the assistant; empty: all speech is answered. */
     this.phrase = "";
     /** Name of a wake word that the server notices by its sound; empty: the phrase is recognized as words. */
@@ -28,8 +29,15 @@ export class WakeMode {
     return this._now() <= this._untilS ? "" : this.phrase;
   }
 
-  /** Notes that a reply has begun or ended. */
-  replied() {
+  /** Notes that a response says an announcement of another program: unless speech needs no phrase now, it opens no window. @param {string} id */
+  announced(id) {
+    this._announcement = this.awaited ? id : null;
+  }
+
+  /** Notes that a reply has begun or ended. @param {string | null} playing its id while it plays */
+  replied(playing = null) {
+    this._reply = playing ?? this._reply;
+    if (this._announcement !== null && this._reply === this._announcement) return;
     this._untilS = this._now() + this.windowS;
   }
 
