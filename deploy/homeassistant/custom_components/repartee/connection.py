@@ -17,6 +17,9 @@ from .server import CONNECT_TIMEOUT_S, Server, ServerError
 ANSWER_TIMEOUT_S = 60.0
 """Longest time without any event of an answer, in seconds. A language model on a small machine takes long."""
 
+SETTLE_TIMEOUT_S = 30.0
+"""Longest wait for new settings, in seconds: the server loads another language."""
+
 FIRST_WAIT_S = 1.0
 MAX_WAIT_S = 30.0
 """Waits between attempts to connect again: they double, in seconds."""
@@ -99,6 +102,8 @@ class Conversation:
         self._reply_id = ""
         self._told: tuple[str, str] | None = None  # language and room that the server knows; None: no settings yet
         self._knows_history = False
+        self._unsettled: set[str] = set()  # settings that are not in force yet
+        self._settling = asyncio.Event()
         self._closed = False
 
     @property
@@ -109,12 +114,15 @@ class Conversation:
     async def ask(self, question: Question) -> AsyncGenerator[str]:
         """Yields the parts of the answer as they are written. Raises ServerError."""
         async with self._asking:
-            self.question = question
+            self.question, ended = question, False
             try:
                 await self._request(question)
                 while (part := await self._next_part(question)) is not None:
                     yield part
+                ended = True
             finally:
+                if not ended:  # nobody wants the rest
+                    self._start(self._send({"type": "response.cancel"}))
                 self._reply, self._reply_id = None, ""
 
     def stay_connected(self) -> None:
@@ -152,7 +160,8 @@ class Conversation:
         wanted = question.language, question.room
         if self._told != wanted:
             self._told = wanted
-            await self._send(_update(self._settings(question, with_home=False)))
+            await self._configure(with_home=False)
+        await self._until_settled()
         if not self._knows_history:
             self._knows_history = True
             for role, text in question.history[-MAX_HISTORY:]:
@@ -162,6 +171,20 @@ class Conversation:
         await self._send(
             {"type": "response.create", "event_id": f"ask_{name}", "response": {"metadata": {_REQUEST: name}}}
         )
+
+    async def _configure(self, *, with_home: bool) -> None:
+        self._unsettled.add("settings")
+        await self._send(_update(self._settings(self.question, with_home=with_home)))
+
+    async def _until_settled(self) -> None:
+        """Waits until the settings are in force: another language takes a moment to load. Raises ServerError."""
+        try:
+            async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                while self._unsettled and self._socket is not None:
+                    self._settling.clear()
+                    await self._settling.wait()
+        except TimeoutError:
+            raise ServerError("late", self._server.url) from None
 
     async def _next_part(self, question: Question) -> str | None:
         """Returns the next part of the answer; None at its end. Raises ServerError.
@@ -182,7 +205,6 @@ class Conversation:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 return await self._reply.get()
         except TimeoutError:
-            await self._send({"type": "response.cancel"})
             return ServerError("late", self._server.url)
 
     def _settings(self, question: Question | None, *, with_home: bool) -> dict[str, Any]:
@@ -227,10 +249,9 @@ class Conversation:
             self._resume_token = str(extensions.get("resume_token", ""))
             self._knows_history = self._knows_history and extensions.get("resumed") is True
             self._socket = socket
-            question = self.question
             self._start(self._read(socket))
-            await self._send(_update(self._settings(question, with_home=True)))
-            self._told = ("", "") if question is None else (question.language, question.room)
+            await self._configure(with_home=True)
+            self._told = ("", "") if self.question is None else (self.question.language, self.question.room)
 
     async def _first_event(self, socket: aiohttp.ClientWebSocketResponse) -> Mapping[str, Any]:
         """Returns session.created. Raises ServerError: the server closes a connection that it refuses."""
@@ -253,6 +274,8 @@ class Conversation:
             await socket.close()
             if self._socket is socket:
                 self._socket, self._told = None, None
+                self._unsettled.clear()
+                self._settling.set()
             self._responses.clear()
             self._fail_reply("connection_lost")
         if not self._closed:
@@ -276,6 +299,10 @@ class Conversation:
                 self._add_text(str(event.get("response_id")), str(event.get("delta") or ""))
             case "response.done":
                 self._end(event["response"])
+            case "session.updated":
+                self._settle("settings", settled=True)
+            case "repartee.choices":
+                self._settle("choices", settled=not event.get("pending"))
             case "repartee.timers":
                 self.has_timers = bool(event.get("timers"))
             case "repartee.home.call":
@@ -283,6 +310,10 @@ class Conversation:
                 self._start(self._call(event, context))
             case "error":
                 self._note_error(event["error"])
+
+    def _settle(self, what: str, *, settled: bool) -> None:
+        (self._unsettled.discard if settled else self._unsettled.add)(what)
+        self._settling.set()
 
     def _begin(self, response: Mapping[str, Any]) -> None:
         name, response_id = (response.get("metadata") or {}).get(_REQUEST), str(response["id"])

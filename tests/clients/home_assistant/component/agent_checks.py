@@ -294,6 +294,24 @@ async def test_timer_is_told_at_its_satellite(home: HomeAssistant, entry: MockCo
     assert "timer is done" in announced[0].data["message"]
 
 
+async def test_question_after_a_cancelled_one_is_answered(home: HomeAssistant, entry: MockConfigEntry) -> None:
+    with chat_session.async_get_chat_session(home) as session:
+        first = home.async_create_task(ask(home, "tell me a story about a lamp", session.conversation_id))
+        await asyncio.sleep(0.6)
+        first.cancel()
+        await asyncio.wait({first})
+        second = await ask(home, "tell me a story about a chair", session.conversation_id)
+    assert speech_of(second) == "".join(WORDS)
+
+
+async def test_language_of_the_user_is_spoken(lamps: HomeAssistant, entry: MockConfigEntry) -> None:
+    if "de" not in entry.runtime_data.offer.languages:
+        pytest.skip("no German voice is installed here")
+    result = await ask(lamps, "schalte das Licht in Galley ein", language="de-CH")
+    assert is_on(lamps, "light.ceiling"), speech_of(result)
+    assert speech_of(result).endswith(" an.")
+
+
 async def test_idle_conversations_end(home: HomeAssistant, entry: MockConfigEntry, monkeypatch: Any) -> None:
     agent = entry.runtime_data
     await ask(home, "what is two plus two")
