@@ -57,6 +57,8 @@ def listen_wyoming(uri: str) -> WyomingSockets:
     """Opens the listening sockets of a URI. Raises ConfigError."""
     place = wyoming_place(uri)
     if place.path is not None:
+        if not hasattr(socket, "AF_UNIX"):
+            raise ConfigError([f"{OPTION} {uri}: this system has no Unix sockets; write tcp://127.0.0.1:10300"])
         return WyomingSockets((_unix_socket(place.path),), f"unix://{place.path}", path=place.path)
     host = place.host
     try:

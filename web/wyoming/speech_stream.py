@@ -69,12 +69,14 @@ class SpeechStream:
         vad: A detector of its own; None after it has failed.
         tasks: Owns the work.
         on_words: Receives all words that will not change any more, whenever there are more.
+        language: Code of the language of the last words, from a recognizer that follows several; else "".
     """
 
     recognizer: Recognizer
     vad: Vad | None
     tasks: asyncio.TaskGroup
     on_words: Callable[[str], None] = lambda _words: None
+    language: str = ""
     _held: list[Pcm] = field(default_factory=list)
     _held_samples: int = 0
     _held_since_s: float = 0.0
@@ -285,6 +287,7 @@ class SpeechStream:
             except (EngineError, TimeoutError) as error:
                 self._fail(error)
             else:
+                self.language = transcript.language or self.language
                 if not (transcript.low_confidence and self._only_noise):
                     self._words.append(transcript.text.strip())
             finally:

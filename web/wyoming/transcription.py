@@ -96,7 +96,8 @@ class Transcription:
         start: list[Eventable] = [] if self._stable.has_sent else [TranscriptStart(language=self.language)]
         rest = self._stable.finish(text)
         chunks = [TranscriptChunk(rest)] if rest else []
-        await self.writer.send(*start, *chunks, Transcript(text, language=self.language), TranscriptStop())
+        language = self.speech.language or self.language
+        await self.writer.send(*start, *chunks, Transcript(text, language=language), TranscriptStop())
 
     async def aclose(self) -> None:
         """Drops the request."""

@@ -67,7 +67,7 @@ class _Section:
         await asyncio.sleep(0)
         self.recorder.ends.append(speech_end)
         words = f"section {len(self.recorder.sections)}"
-        return Transcript(self.segment, Samples(0), words, self.recorder.low_confidence)
+        return Transcript(self.segment, Samples(0), words, self.recorder.low_confidence, language="de")
 
     async def first_word(self) -> None: ...
 
@@ -112,6 +112,7 @@ async def test_long_silence_is_withheld_from_the_recognizer() -> None:
     async with stream_of(recorder) as stream:
         await live(stream, [speech(1.0, (5.0, 3.0))])
         assert await stream.finish() == "section 1"
+        assert stream.language == "de"
     expected = samples_of_s(1.0) + samples_of_ms(PRE_ROLL_MS) + samples_of_ms(TAIL_MS)
     assert len(recorder.heard) == pytest.approx(expected, abs=samples_of_ms(150))
     (end,) = recorder.ends

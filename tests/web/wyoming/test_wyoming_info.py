@@ -72,6 +72,12 @@ def test_open_address_is_told() -> None:
         assert "no token" in everywhere.who
 
 
+def test_system_without_unix_sockets_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "AF_UNIX")
+    with pytest.raises(ConfigError, match=r"no Unix sockets; write tcp"):
+        listen_wyoming("unix:///run/repartee.sock")
+
+
 def test_unix_socket_in_use_is_told(tmp_path: Path) -> None:
     uri = f"unix://{tmp_path}/repartee.sock"
     with listen_wyoming(uri), pytest.raises(ConfigError, match="in use"):
