@@ -5,11 +5,15 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from support.conversations.stored_timers import NOON, say_missed, timer
+from support.services.quiet_home import home_with
 
+from assistant.home import SERVERS_HOME, Device, PlannedCalls, ServiceCall
+from assistant.skills.answers import SetAlarm
 from assistant.skills.timers.user_timers import SharedTimers, UserTimers
 from assistant.storage import timer_keeper
 from assistant.storage.timer_file import TimerFile
@@ -22,6 +26,7 @@ class Running:
     keeper: TimerKeeper
     conversation: UserTimers
     problems: list[str]
+    made: list[str | None]
 
     def begin(self, name: str) -> None:
         self.conversation.apply(timer(600, name), asyncio.get_running_loop().time())
@@ -36,9 +41,15 @@ async def kept(path: Path) -> AsyncGenerator[Running]:
     """Runs a keeper. The wall clock stands still."""
     keys = iter(range(1000))
     problems: list[str] = []
+    made: list[str | None] = []
     timers = SharedTimers(lambda: NOON, say_missed, lambda: f"{id(problems)} {next(keys)}")
     file = TimerFile(path, NOON.timestamp, timeout_s=0.05)
-    running = Running(TimerKeeper(timers, file, problems.append, lambda _alarm: None), timers.join(), problems)
+    running = Running(
+        TimerKeeper(timers, file, problems.append, lambda alarm: made.append(alarm.set_to.about)),
+        timers.join(),
+        problems,
+        made,
+    )
     task = asyncio.create_task(running.keeper.run())
     try:
         yield running
@@ -212,3 +223,16 @@ async def test_first_reading_is_not_waited_for_without_an_end(tmp_path: Path, mo
     await TimerKeeper(
         timers, TimerFile(tmp_path / "t", NOON.timestamp), lambda _text: None, lambda _alarm: None
     ).wait_for_first_reading()
+
+
+async def test_due_command_is_made_and_leaves_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "timers.sqlite3"
+    calls = PlannedCalls((ServiceCall("light", "turn_off", ("light.lamp",)),), SERVERS_HOME)
+    async with kept(path) as running:
+        command = SetAlarm((NOON + timedelta(hours=1)).replace(tzinfo=None), "failed", "Lamp off", planned=calls)
+        running.conversation.apply(command, 0.0)
+        await until_stored(path, "Lamp off")
+        running.keeper.timers.homes.add_home(home_with(Device("light.lamp", "Lamp", "on", "light")))
+        running.keeper.timers.local_now = lambda: NOON + timedelta(hours=1)
+        await eventually(lambda: running.made == ["Lamp off"])
+        assert stored(path) == set()
