@@ -87,6 +87,7 @@ def serving_wyoming(
 ) -> Callable[[], Coroutine[Any, Any, None]]:
     """Returns the background task that serves Wyoming clients until `ended`."""
     from web.wyoming.connection import WyomingParts  # noqa: PLC0415 - on use: most servers need no library for it
+    from web.wyoming.description import Descriptions  # noqa: PLC0415
     from web.wyoming.detection import Detectors  # noqa: PLC0415
     from web.wyoming.handling import TextConversations  # noqa: PLC0415
     from web.wyoming.server import WyomingServer  # noqa: PLC0415
@@ -97,7 +98,9 @@ def serving_wyoming(
     conversations = TextConversations(
         session_acceptor, lambda: initial_config(loader.voice.name), lambda: loader.language_model is not None
     )
-    services = WyomingParts(parts.choices, session_acceptor, conversations, Detectors(parts.choices))
+    detectors = Detectors(parts.choices)
+    descriptions = Descriptions(parts.choices, detectors.words)
+    services = WyomingParts(parts.choices, session_acceptor, conversations, detectors, descriptions)
     return WyomingServer(listening, services, ended).run
 
 

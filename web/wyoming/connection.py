@@ -32,8 +32,8 @@ from wyoming.wake import Detect
 from assistant.setup.conversation.chosen_engines import EngineChoices
 from audio.units import Pcm
 from web.limits.session_acceptor import SessionAcceptor
-from web.limits.session_limits import LOADING, SessionRefusedError
-from web.wyoming.description import describe
+from web.limits.session_limits import LOADING, AudioThrottle, SessionRefusedError
+from web.wyoming.description import Descriptions
 from web.wyoming.detection import Detectors
 from web.wyoming.events import MAX_LINE_BYTES, ClientGoneError, EventWriter, FramingError, WyomingError, read_event
 from web.wyoming.handling import Question, TextConversations, not_handled
@@ -45,6 +45,11 @@ IDLE_TIMEOUT_S = 600.0
 """A client that sends nothing for this long, and waits for nothing, is disconnected."""
 SOUND_TIMEOUT_S = 30.0
 """Time limit for the next event of a client that sends sound or text of a request: it keeps a slot."""
+EVENTS_PER_S, EVENT_BURST_S = 20, 3.0
+"""Events of one client that are processed a second, and the seconds that they may be ahead; sound and text that is
+streamed is not counted. A client that sends more waits."""
+STREAMED = frozenset({AudioChunk(0, 0, 0, b"").event().type, SynthesizeChunk("").event().type})
+
 LINGER_S = 5.0
 """Time limit for a refused client to disconnect."""
 LOADING_TIMEOUT_S = 30.0
@@ -81,12 +86,14 @@ class WyomingParts:
         acceptor: Limits the requests that are worked on at a time.
         conversations: Answers texts.
         detectors: Listens for wake words and voices.
+        descriptions: Describes the server.
     """
 
     choices: EngineChoices
     acceptor: SessionAcceptor
     conversations: TextConversations
     detectors: Detectors
+    descriptions: Descriptions
 
 
 @dataclass(slots=True)
@@ -97,6 +104,7 @@ class WyomingConnection:
     reader: asyncio.StreamReader
     writer: EventWriter
     _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
+    _throttle: AudioThrottle = field(default_factory=lambda: AudioThrottle(EVENTS_PER_S, EVENT_BURST_S, 1.0))
     _input: SoundInput = field(default_factory=SoundInput)
     _sound: SoundRequest | None = None  # takes the sound that arrives
     _slot: AsyncExitStack = field(default_factory=AsyncExitStack)  # of the request that takes sound
@@ -140,11 +148,13 @@ class WyomingConnection:
             pass
 
     async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
             while (event := await self._next_event()) is not None:
                 handle = self._handlers.get(event.type)
                 if handle is not None:
                     await handle(event)
+                await asyncio.sleep(0 if event.type in STREAMED else self._throttle.wait_s(1, loop.time()))
             if self._text is None and self._work is not None:  # a client may stop sending and still read
                 await self._work
         except WyomingError as error:
@@ -179,7 +189,7 @@ class WyomingConnection:
 
     async def _describe(self, _event: Event) -> None:
         await self._wait_until_ready()
-        await self.writer.send(await describe(self.parts.choices, self.parts.detectors.words()))
+        await self.writer.send(await self.parts.descriptions.info())
 
     async def _ping(self, event: Event) -> None:
         text = Ping.from_event(event).text

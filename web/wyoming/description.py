@@ -1,9 +1,12 @@
 """Describes the installed engines in the `info` of Wyoming."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata, version
 
+from wyoming.event import Event
 from wyoming.info import (
     AsrModel,
     AsrProgram,
@@ -30,6 +33,8 @@ PROGRAM = "Repartee"
 
 _PACKAGE = "repartee"
 
+KEPT_S = 5.0
+"""Age up to which a description is sent again."""
 OF_LANGUAGE = ":"
 """Separates the name of a voice of many languages from the code of one."""
 WAKE_LANGUAGE = "en"
@@ -39,9 +44,34 @@ _OURS = Attribution("Repartee", "")
 _HOME_PAGES = ("homepage", "repository", "source", "source code")
 
 
-async def describe(choices: EngineChoices, wake: Sequence[str]) -> Info:
-    """Returns what is installed, as it is now; `wake`: the wake words."""
-    options, loader = await choices.refresh(), choices.loader
+@dataclass(slots=True)
+class Descriptions:
+    """Describes the server to any number of clients. A description takes 10 ms and some of the disk.
+
+    Attributes:
+        choices: The engines.
+        wake: Returns the wake words.
+    """
+
+    choices: EngineChoices
+    wake: Callable[[], Sequence[str]]
+    _latest: tuple[float, Event] | None = None
+    _making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def info(self) -> Event:
+        """Returns the event for `describe`, at most some seconds old."""
+        now_s = asyncio.get_running_loop().time
+        async with self._making:
+            if self._latest is None or now_s() > self._latest[0] + KEPT_S:
+                options = await self.choices.refresh()
+                info = await asyncio.to_thread(describe, self.choices, options, self.wake())
+                self._latest = now_s(), info.event()
+            return self._latest[1]
+
+
+def describe(choices: EngineChoices, options: EngineOptions, wake: Sequence[str]) -> Info:
+    """Returns what is installed, as it is now; `wake`: the wake words. Reads the disk."""
+    loader = choices.loader
     chosen = {choice.stage: choice for choice in loader.chosen}
     own = version(_PACKAGE)
     listening, speaking = chosen.get("stt"), chosen.get("tts")

@@ -107,6 +107,19 @@ async def test_idle_client_is_disconnected(tmp_path: Path, monkeypatch: pytest.M
         assert await client.receive() is None
 
 
+async def test_flood_of_events_holds_up_nobody(tmp_path: Path) -> None:
+    async with wyoming_server(tmp_path) as server, raw_client(server) as (reader, writer):
+        writer.write(b'{"type": "describe"}\n' * 5000)
+        await reader.readline()
+        now_s = asyncio.get_running_loop().time
+        async with wyoming_client(server) as client:
+            for _ in range(10):
+                asked_s = now_s()
+                await client.send(Ping())
+                await client.until("pong")
+                assert now_s() - asked_s < 0.5
+
+
 async def test_client_that_does_not_read_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "SEND_TIMEOUT_S", 0.5)
     text = "This sentence is long enough to make some sound. " * 400
