@@ -110,8 +110,8 @@ class WordFolder:
         numbered = find_numbers(plain_words(text, self._wording), self._numerals)
         words: list[str] = []
         for word in numbered.words:
-            if word.isdecimal():
-                words.append(str(numbered.numbers[int(word)]))
+            if (index := numbered.index_of(word)) is not None:
+                words.append(str(numbered.numbers[index]))
             elif any(map(str.isalnum, word)):
                 self._take(self._letters(word), words)
         return tuple(

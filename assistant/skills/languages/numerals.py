@@ -36,6 +36,10 @@ class NumberedWords:
     numbers: tuple[Fraction, ...]
     number_words: tuple[str, ...]
 
+    def index_of(self, word: str) -> int | None:
+        """Returns the index of the number that a word stands for; None for a word. A very long number is a word."""
+        return int(word) if word.isdecimal() and len(word) < MAX_DIGITS and int(word) < len(self.numbers) else None
+
 
 def find_numbers(words: tuple[str, ...], numerals: Numerals) -> NumberedWords:
     """Replaces every number in `words` (lower case, without punctuation) by its index."""

@@ -234,7 +234,8 @@ def _task(matched: str, numbered: NumberedWords) -> str:
 
 def _as_said(matched: str, numbered: NumberedWords) -> str:
     """Returns matched words with the numbers as they were said."""
-    return " ".join(numbered.number_words[int(word)] if word.isdecimal() else word for word in matched.split())
+    indexes = ((word, numbered.index_of(word)) for word in matched.split())
+    return " ".join(word if index is None else numbered.number_words[index] for word, index in indexes)
 
 
 def _preference(match: TemplateMatch) -> tuple[bool, int, bool, int]:

@@ -25,6 +25,13 @@ def test_command_is_understood(section: Section, row: list[str]) -> None:
     assert {"text": text, "does": done_by(answer)} == {name: expected[name] for name in ("text", "does")}
 
 
+@pytest.mark.parametrize(
+    "said", ["turn on lamp 99999999999999999999999", "turn on the 1000000000000000000000000 light"]
+)
+def test_very_long_number_is_a_word(said: str) -> None:
+    assert done_by(ask(said)) == "-"
+
+
 def after(answer: SkillAnswer | None, code: str = "en", **context: object) -> dict[str, Any]:
     """Returns the context of the next turn."""
     assert answer is not None
