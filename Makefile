@@ -120,7 +120,7 @@ lock:
 	$(LOCK) --group build --group satellite --constraint requirements-dev.lock --output-file requirements-satellite.lock
 	$(BIN)/python deploy/satellite_wheels.py
 	$(foreach wanted,$(wildcard tests/clients/*/requirements.in),$(LOCK) $(wanted) --output-file $(wanted:.in=.lock);)
-	$(LOCK) --python-version 3.13 tests/clients/home_assistant/requirements-component.in --output-file tests/clients/home_assistant/requirements-component.lock
+	$(foreach part,component newer,$(LOCK) --python-version 3.13 tests/clients/home_assistant/requirements-$(part).in --output-file tests/clients/home_assistant/requirements-$(part).lock;)
 	cd tests/clients/javascript && npm install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts --no-audit
 
 clean:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
-from clients.environments import CannotInstallError, python_of
+from clients.environments import CannotInstallError, newer_python, python_of
 from clients.home_assistant.installation import HomeAssistant, home_assistant
 from support.models.installed_model import TINY_EN_FOLDER
 from support.programs.serve_program import serving
@@ -28,14 +28,17 @@ pytestmark = [
 ]
 
 WHAT_TIME = Path(__file__).parents[1] / "recordings" / "rhasspy3_what-time-is-it.wav"
+QUESTION_FROM_MS = 500
+"""Beginning of the question, a quarter of a second before its first word."""
 SENTENCE = "The lamp in the living room is on."
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[HomeAssistant]:
-    """Runs Home Assistant with the server as its voice service."""
+@pytest.fixture(scope="module", params=["of the tests' Python", "newer"])
+def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[HomeAssistant]:
+    """Runs Home Assistant, in two versions, with the server as its voice service."""
     try:
-        python = python_of("home_assistant")
+        newer = request.param == "newer"
+        python = python_of("home_assistant", "newer", newer_python("3.13")) if newer else python_of("home_assistant")
     except CannotInstallError as error:
         pytest.skip(f"the registry cannot install Home Assistant: {error}")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -85,10 +88,21 @@ def test_wake_word_starts_pipeline_that_speaks(home: HomeAssistant) -> None:
     assert len(sound) > rate_hz
 
 
+def test_assistant_answers_typed_question(home: HomeAssistant) -> None:
+    states = home.http.get("/api/states").raise_for_status().json()
+    names = [state["entity_id"] for state in states if state["entity_id"].startswith("conversation.repartee")]
+    if not names:
+        pytest.skip("this version's integration has no conversations")
+    fields = {"text": "Set a timer for ten minutes", "agent_id": names[0], "language": "en"}
+    answer = home.post("/api/conversation/process", fields)["response"]
+    assert answer["response_type"] == "action_done", answer
+    assert "10 minute" in answer["speech"]["plain"]["speech"], answer
+
+
 def called_question() -> Pcm:
     """Returns a wake word and a question behind it, at 16 kHz."""
     call = soxr.resample(sound_of(spoken(EspeakVoice(), "Okay Nabu")), REPLY_RATE_HZ, MIC_RATE_HZ)
     with wave.open(str(WHAT_TIME)) as file:
         question = np.frombuffer(file.readframes(file.getnframes()), np.int16)
     room = np.random.default_rng(1).normal(0, 20, samples_of_ms(1000)).astype(np.int16)
-    return np.concatenate([room, np.asarray(call, np.int16), room // 2, question])
+    return np.concatenate([room, np.asarray(call, np.int16), question[samples_of_ms(QUESTION_FROM_MS) :]])
