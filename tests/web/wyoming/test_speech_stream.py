@@ -16,7 +16,7 @@ from audio.stt import RecognitionStream, SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 from web.wyoming.events import WyomingError
-from web.wyoming.speech_stream import PRE_ROLL_MS, TAIL_MS, SpeechStream
+from web.wyoming.speech_stream import BATCH_MS, PRE_ROLL_MS, TAIL_MS, SpeechStream
 
 
 @dataclass
@@ -29,6 +29,7 @@ class Recorder:
     low_confidence: bool = False
     fails: bool = False
     sections: list[Pcm] = field(default_factory=list)
+    feeds: int = 0
     ends: list[Samples | None] = field(default_factory=list)
     on_interim: Callable[[Transcript], None] = lambda _transcript: None
 
@@ -57,6 +58,7 @@ class _Section:
     def feed(self, pcm: Pcm) -> None:
         if self.recorder.fails:
             raise SttError("it is broken")
+        self.recorder.feeds += 1
         self.recorder.sections[-1] = np.concatenate([self.recorder.sections[-1], pcm])
 
     def probability_dip(self) -> None: ...
@@ -127,6 +129,16 @@ async def test_short_silence_between_words_is_kept() -> None:
         await stream.finish()
     assert len(recorder.heard) == pytest.approx(samples_of_s(2.1), abs=samples_of_ms(60))
     assert len(recorder.sections) == 1
+
+
+async def test_lasting_speech_is_fed_in_batches_and_its_pause_at_once() -> None:
+    recorder = Recorder()
+    async with stream_of(recorder) as stream:
+        await live(stream, [speech(3.0, (0.3, 0.0))])
+        assert 0 < recorder.feeds <= samples_of_s(3.0) // samples_of_ms(BATCH_MS)
+        await live(stream, [silence(0.2)])
+        assert len(recorder.heard) >= samples_of_s(3.1)
+        await stream.finish()
 
 
 async def test_sound_without_detected_speech_is_recognized_whole() -> None:
