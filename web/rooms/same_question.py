@@ -1,23 +1,27 @@
 """Recognizes one question that satellites in several rooms have heard without a wake word. Pure: no clock, no I/O.
 
-Two turns are the same question if they sound at the same time and have nearly the same words. The first to be committed
-is answered, and nothing waits for the others. A louder one takes over while nothing was heard or done of that answer.
+Two turns are the same question if they sound at the same time and one has no words that the other has not. The first to
+be committed is answered, and nothing waits for the others. A louder one takes over while nothing was heard or done of
+that answer.
 """
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from typing import Literal
 
 from web.rooms.wake_contest import LOUDER_DB, SatelliteId
 
-SAME_TIME = 0.5
-"""Share of the time of both turns that they have in common, from which they may be one. Their onsets and ends differ by
-some 100 ms: the far microphone loses soft beginnings, and the networks differ."""
+SAME_TIME = 0.7
+"""Share of the time of both turns that they have in common, from which they may be one. The far microphone loses soft
+beginnings and ends."""
 
-SAME_WORDS = 0.75
-"""Similarity of the letters, 0 to 1, from which the words are the same. The far microphone costs some words."""
+SAME_ONSET_S = 0.4
+"""Largest difference of their onsets, in seconds: a soft first word, and the difference of the networks."""
+
+SAME_WORDS = 2 / 3
+"""Share of its words that the far microphone must have kept. It may not have another word: "on" and "off", two numbers
+or two names are two orders. Two answers to one question are a smaller fault than an order that is not carried out."""
 
 KEPT_S = 10.0
 """Time in seconds for which a turn is remembered: longer than the transcript of another satellite takes."""
@@ -29,14 +33,14 @@ class SpokenTurn:
 
     Attributes:
         satellite: Who has heard it.
-        words: What was said.
+        text: What was said.
         began_s: Loop time of the onset.
         ended_s: Loop time of the last speech.
         level_dbfs: Its mean level.
     """
 
     satellite: SatelliteId
-    words: str
+    text: str
     began_s: float
     ended_s: float
     level_dbfs: float
@@ -47,7 +51,7 @@ class SpokenTurn:
         whole_s = max(self.ended_s, other.ended_s) - min(self.began_s, other.began_s)
         if self.satellite == other.satellite or common_s <= 0 or common_s < SAME_TIME * whole_s:
             return False
-        return SequenceMatcher(None, _letters(self.words), _letters(other.words)).ratio() >= SAME_WORDS
+        return abs(self.began_s - other.began_s) <= SAME_ONSET_S and _are_same(_words(self.text), _words(other.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,5 +94,14 @@ class SameQuestions:
         return Verdict("takes over", same.satellite)
 
 
-def _letters(words: str) -> str:
-    return " ".join("".join(char if char.isalnum() else " " for char in words.casefold()).split())
+def _words(text: str) -> list[str]:
+    return "".join(char if char.isalnum() else " " for char in text.casefold()).split()
+
+
+def _are_same(words: list[str], others: list[str]) -> bool:
+    """Returns whether these are the same words, of which one side may lack some. Compounds may be written apart."""
+    shorter, longer = sorted((words, others), key=len)
+    if "".join(shorter) == "".join(longer):
+        return bool(words)
+    rest = iter(longer)
+    return len(shorter) >= SAME_WORDS * len(longer) and all(word in rest for word in shorter)

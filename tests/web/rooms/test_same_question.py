@@ -41,17 +41,48 @@ def test_louder_satellite_yields_to_a_reply_that_is_heard() -> None:
     assert asked.judge(IN_KITCHEN, 11.6) == Verdict("yields", HALL)
 
 
-@pytest.mark.parametrize("words", ["Turn off the light in the bath.", "", "How tall is the Eiffel Tower?"])
-def test_other_words_at_the_same_time_are_another_question(words: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("What time is it?", "Turn off the light in the bath."),
+        ("What time is it?", ""),
+        ("", ""),
+        ("Turn on the light.", "Turn off the light."),
+        ("Turn the light on.", "Turn off the light."),
+        ("Set a timer for ten minutes.", "set a timer for five minutes"),
+        ("Set a timer for sixty minutes.", "set a timer for sixteen minutes"),
+        ("Lock the door.", "Unlock the door."),
+        ("Schalte das Licht ein.", "Schalte das Licht aus."),
+        ("Call Anna.", "Call Anne."),
+        ("Stop.", "Stop the music in the bath."),
+    ],
+)
+def test_other_words_at_the_same_time_are_another_question(text: str, other: str) -> None:
+    for one, two in ((text, other), (other, text)):
+        asked = questions()
+        asked.judge(replace(IN_KITCHEN, text=one), 11.5)
+        assert asked.judge(replace(IN_HALL, text=two), 11.6) == Verdict("answers")
+
+
+@pytest.mark.parametrize(
+    ("near", "far"),
+    [
+        ("Set a timer for ten minutes, please.", "set a timer for ten minutes"),
+        ("What's the weather tomorrow?", "what's weather tomorrow"),
+        ("Turn on the living room lamp.", "turn on the livingroom lamp"),
+    ],
+)
+def test_words_that_the_far_microphone_has_lost_do_not_matter(near: str, far: str) -> None:
+    asked = questions()
+    asked.judge(replace(IN_KITCHEN, text=near), 11.5)
+    assert asked.judge(replace(IN_HALL, text=far), 11.6) == Verdict("yields", KITCHEN)
+
+
+@pytest.mark.parametrize(("began_s", "ended_s"), [(10.5, 11.2), (10.0, 10.7), (9.5, 11.2)])
+def test_same_words_of_another_rhythm_are_another_question(began_s: float, ended_s: float) -> None:
     asked = questions()
     asked.judge(IN_KITCHEN, 11.5)
-    assert asked.judge(replace(IN_HALL, words=words), 11.6) == Verdict("answers")
-
-
-def test_words_that_the_far_microphone_has_lost_do_not_matter() -> None:
-    asked = questions()
-    asked.judge(replace(IN_KITCHEN, words="Set a timer for ten minutes, please."), 11.5)
-    assert asked.judge(replace(IN_HALL, words="set a timer for ten minutes"), 11.6) == Verdict("yields", KITCHEN)
+    assert asked.judge(replace(IN_HALL, began_s=began_s, ended_s=ended_s), 11.6) == Verdict("answers")
 
 
 @pytest.mark.parametrize("later_s", [1.0, 10.0])
