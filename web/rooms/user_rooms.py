@@ -1,6 +1,6 @@
 """The conversations of the server's user: lets one satellite answer a question, and speaks announcements in rooms.
 
-It knows the conversations of this gateway only. Telephone callers and the clients of client secrets may be anybody:
+It knows the conversations of this gateway only. Those without a room are heard for themselves. Telephone callers and the clients of client secrets may be anybody:
 their conversations are not among them.
 """
 
@@ -83,11 +83,12 @@ class UserRooms:
         return Announced(room, accepted.value)
 
     def _present(self) -> list[RealtimeSession]:
-        """Returns the conversations whose client is connected and hears replies; where the user spoke last is last."""
+        """Returns the conversations whose client is connected and hears spoken replies; where the user spoke last is last."""
         there = [
             conversation
             for conversation in self._conversations.values()
             if conversation.realtime.config.kind == "realtime"
+            and conversation.realtime.config.modality == "audio"
             and not conversation.session.engines.skill_effects.is_unheard()
         ]
         return sorted(there, key=lambda conversation: conversation.last_turn_s)
@@ -100,15 +101,22 @@ class UserRooms:
                 by_room.setdefault(name, []).append(conversation)
         return by_room
 
+    def _room_of(self, satellite: SatelliteId) -> str:
+        return _room(self._conversations[satellite]) if satellite in self._conversations else ""
+
     # ---- one question, several satellites ----
 
     def _hear(self, satellite: SatelliteId, level_dbfs: float) -> None:
+        if not self._room_of(satellite):
+            return
         yielding = self._contest.hear(satellite, level_dbfs, asyncio.get_running_loop().time())
         leader = self._contest.leader
         if yielding is not None and leader is not None:
-            self._conversations[yielding].yield_to(_room(self._conversations[leader]))
+            self._conversations[yielding].yield_to(self._room_of(leader))
 
     def _judge(self, satellite: SatelliteId, speech: CommittedSpeech) -> bool:
+        if not self._room_of(satellite):
+            return True
         turn = SpokenTurn(satellite, speech.text, speech.began_s, speech.ended_s, speech.level_dbfs)
         verdict = self._questions.judge(turn, asyncio.get_running_loop().time())
         if verdict.result == "takes over" and verdict.other in self._conversations:

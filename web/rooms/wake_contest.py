@@ -17,10 +17,10 @@ from typing import NewType
 
 SatelliteId = NewType("SatelliteId", int)
 
-WINDOW_S = 0.5
-"""Time after the first detection, in seconds, in which others are of the same word. A detector answers up to 0.2 s
-after the word, in steps of 80 ms; a wireless network adds up to 0.2 s; sound needs 30 ms for 10 m. A question takes
-longer."""
+WINDOW_S = 0.35
+"""Time after the first detection, in seconds, in which others are of the same word, also if another person has said it.
+A detector answers in steps of 80 ms, up to 0.1 s apart for one word; a wireless network adds up to 0.2 s; sound needs
+30 ms for 10 m. A question takes longer."""
 
 LOUDER_DB = 3.0
 """Difference of levels, in dB, that is not chance: half the power. Below it, the first one answers."""

@@ -6,6 +6,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -46,7 +47,7 @@ class TextSession:
             "subprotocols": [],
             "state": {},
         }
-        pass_config(self._scope, config, is_guest=False)
+        pass_config(self._scope, replace(config, modality="text"), is_guest=False)
         set_abort(self._scope, self.leave)
         self._to_session: deque[Message] = deque([{"type": "websocket.connect"}])
         self._sent = asyncio.Event()
