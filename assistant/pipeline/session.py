@@ -51,6 +51,7 @@ from assistant.pipeline.skill_displays import ListDisplay, TimerDisplay
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.pipeline.unasked.announcing import Accepted, AnnouncementControl, Priority
 from assistant.pipeline.unasked.ringing import RingControl
+from assistant.pipeline.unasked.yielding import Yielding
 from assistant.text.failure_sentences import failure_sentence
 from assistant.turns.effects import (
     CloseSegment,
@@ -99,7 +100,7 @@ from audio.frame import Frame, SilentSpan
 from audio.microphone import Microphone, SkippingMicrophone
 from audio.speaker import Speaker
 from audio.stt import Transcript
-from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
+from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 from audio.vad import POSSIBLE_SPEECH
 from audio.wake import WakeWordDetection
 from audio.wake.gate import Activity
@@ -114,10 +115,6 @@ if TYPE_CHECKING:
 BACKLOG_S = 1.0
 """A frame that is processed this long after it was captured, in seconds, belongs to a backlog of a busy machine or a
 network. Later frames are then processed faster than real time."""
-
-YIELDED_S = 1.0
-"""Time in seconds after `Session.yield_turn` in which sound is not heard: a satellite that has yielded sends what is
-under way, and hears of it after as long as its network stalls (`audio.arrivals.STALL_S`)."""
 
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
@@ -209,10 +206,7 @@ class Session:
     _asleep: bool = False  # turn taking knows that the conversation sleeps
     _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
     _levels: LevelHistory = field(default_factory=LevelHistory)
-    _deaf_until: Samples = Samples(0)  # frames before are not heard
-    _gave_up: bool = False  # a satellite in another room has heard the wake word better
-    _yielding: bool = False  # the turn in progress is answered in another room
-    _yielded: CommitTurn | None = None  # a turn that is answered there instead of here
+    _yielding: Yielding = field(default_factory=Yielding)
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
@@ -545,10 +539,10 @@ class Session:
         if phrase is not None and phrase.is_in(self._reply_manager.recent_text(replying)):
             return False
         level_dbfs = 0.0 if self.wake_word is None else self.wake_word.level_dbfs(detection)
-        self._gave_up = False
+        yielded = self._yielding.count
         self.listen_again()
         self.on_event(WakeWordHeard(detection.word, ms_of_samples(detection.end), level_dbfs))
-        if self._gave_up:
+        if self._yielding.count > yielded:  # a satellite in another room has heard it better
             return False
         if phrase is not None and not self.turns.reply_awaits_sound:
             if (segment := self._audio_input.segment) is not None and self.turns.has_overlap:
@@ -561,7 +555,7 @@ class Session:
 
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
-        if frame.end <= self._deaf_until:
+        if self._yielding.is_deaf(frame.end):
             self._audio_input.skip(frame)
             self._position = frame.end
             self._announce_what_is_due()
@@ -625,8 +619,8 @@ class Session:
         for effect in self._transcript_requests.handle(event):
             self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
-        if self._yielded is not None:
-            self._drop_yielded(self._yielded)
+        if self._yielding.dropped is not None:
+            self._drop_yielded(self._yielding.dropped)
         if isinstance(event, ReplyEnded):
             self._ring.on_reply_ended(event.reply_id, self._now_s())
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
@@ -669,7 +663,10 @@ class Session:
             case CommitTurn():
                 self._commit(effect)
             case CommitWithoutReply():  # writes the turn to the history, without a reply
-                self._reply_manager.commit_without_reply(effect)
+                if self._yielding.takes(effect.turn):
+                    self._discard_turn(TurnDiscarded(effect.turn, self._position, effect.speech_end, "overheard"))
+                else:
+                    self._reply_manager.commit_without_reply(effect)
             case CloseSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
@@ -698,7 +695,7 @@ class Session:
             case OverlapDecided():
                 self.recorder.event(effect.reply_id.turn, "overlap", self._now_s(), effect.description)
             case TurnDiscarded():  # speech that was not for the assistant is always reported as "overheard"
-                overheard = self._yielding or not self._audio_input.addressed
+                overheard = self._yielding.takes(effect.turn) or not self._audio_input.addressed
                 self._discard_turn(replace(effect, reason="overheard") if overheard else effect)
             case ResumeReply():
                 if not self._ring.has_rung(effect.reply_id):  # the ring begins again by itself
@@ -759,19 +756,17 @@ class Session:
 
     def yield_turn(self) -> None:
         """Drops what the user is saying, as if it had not been heard: a satellite in another room answers it."""
-        self._gave_up = True
         if self.wake_word is not None:
             self.wake_word.gate.sleep()
         self.wake_phrase.close()
-        self._yielding = True
+        self._yielding.begin()
         self._dispatch(InputCleared(self._position))
-        self._yielding = self.turns.phase is Phase.AWAITING_TRANSCRIPT  # it ends with its transcript
+        self._yielding.cleared(self._captured_position(), self.turns.awaited_turn)
         self._dispatch(FellAsleep(self._position))
-        self._deaf_until = Samples(self._captured_position() + samples_of_s(YIELDED_S))
 
     def listen_again(self) -> None:
         """Hears all sound from now on, also if a turn was just yielded: the wake word was said again."""
-        self._deaf_until = Samples(0)
+        self._yielding.hear_again()
 
     @property
     def reply_may_be_taken_over(self) -> bool:
@@ -782,15 +777,16 @@ class Session:
     def _is_answered_here(self, effect: CommitTurn) -> bool:
         if effect.origin != "spoken" or effect.speech_end is None or effect.submitted:
             return True
-        yielding, self._yielding = self._yielding, False
+        if self._yielding.takes(effect.reply_id.turn):
+            return False
         onset, end = self._audio_input.onset, effect.speech_end
         level_dbfs = self._levels.level_dbfs(onset, end)
         speech = CommittedSpeech(effect.text, self._loop_time_of(onset), self._loop_time_of(end), level_dbfs)
-        return not yielding and self.answers_speech(speech)
+        return self.answers_speech(speech)
 
     def _drop_yielded(self, commit: CommitTurn) -> None:
         """Ends the turn of a commit that was not carried out."""
-        self._yielded = None
+        self._yielding.dropped = None
         self._apply(DropAttempt(commit.reply_id, "overheard"))
         self._dispatch(ReplyCancelled(self._position))
         assert commit.speech_end is not None
@@ -798,7 +794,7 @@ class Session:
 
     def _commit(self, effect: CommitTurn) -> None:
         if not self._is_answered_here(effect):
-            self._yielded = effect
+            self._yielding.dropped = effect
             return
         self._announcements.on_commit(effect.reply_id)
         self._extend_wake_window(effect.reply_id)  # the reply is active from here on

@@ -263,6 +263,12 @@ class TurnTaking:
         return None if too_long else vad.possible_end
 
     @property
+    def awaited_turn(self) -> int | None:
+        """The turn that has ended and whose transcript is awaited, or None."""
+        state = self._conversation.state
+        return state.turn.number if isinstance(state, AwaitingTranscript) else None
+
+    @property
     def pending_turn_lacks_reply_request(self) -> bool:
         """Whether a finished turn waits for its transcript and no reply to it was requested."""
         state = self._conversation.state

@@ -1,7 +1,7 @@
 """The conversations of the server's user: lets one satellite answer a question, and speaks announcements in rooms.
 
-It knows the conversations of this gateway only. Those without a room are heard for themselves. Telephone callers and the clients of client secrets may be anybody:
-their conversations are not among them.
+It knows the conversations of this gateway only. Those without a room are heard for themselves. Telephone callers and
+the clients of client secrets may be anybody: their conversations are not among them.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class UserRooms:
         return Announced(room, accepted.value)
 
     def _present(self) -> list[RealtimeSession]:
-        """Returns the conversations whose client is connected and hears spoken replies; where the user spoke last is last."""
+        """Returns the conversations whose client hears spoken replies now; where the user spoke last is last."""
         there = [
             conversation
             for conversation in self._conversations.values()

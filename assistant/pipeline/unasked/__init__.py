@@ -1,1 +1,1 @@
-"""Begins replies that nobody has asked for: what rings, and announcements of other programs."""
+"""Begins replies that nobody has asked for, and leaves others to a satellite in another room."""
