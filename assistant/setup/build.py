@@ -170,8 +170,6 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         return effects.own_home
 
     language = settings.assistant.language
-    if effects.own_home is None:
-        effects.home = skills.home
     if model is None:
         alone = SkillsChat(
             skills,

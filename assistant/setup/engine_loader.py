@@ -173,6 +173,7 @@ class EngineLoader:
         assert self._skills is not None
         assert self._voice is not None
         effects = SkillEffects(lambda _messages: None, build.local_now, self.make_timers(), self.make_lists())
+        effects.home = self._skills.home
         vad, spare = self._make_vads()
         say = partial(_spoken_form, pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model
@@ -208,6 +209,12 @@ class EngineLoader:
     def voice_focus(self) -> "VoiceFocus | None":
         """Returns the voices that a new conversation listens to; None: all. Only after `open`."""
         return None if self._speaker_service is None else voice_focus(self, self._enrolled_voices)
+
+    @property
+    def skills(self) -> "Skills":
+        """The shared skills, with the connections of their services. Only after `open`."""
+        assert self._skills is not None
+        return self._skills
 
     @property
     def voice(self) -> Voice:

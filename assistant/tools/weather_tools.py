@@ -34,8 +34,8 @@ class WeatherTools:
 
     functions = (WEATHER,)
 
-    def __init__(self, service: WeatherService, language: str) -> None:
-        """`language`: that of the conversation, in which places are named."""
+    def __init__(self, service: WeatherService, language: Callable[[], str]) -> None:
+        """`language`: returns that of the conversation, in which places are named."""
         self._service = service
         self._language = language
 
@@ -49,7 +49,7 @@ class WeatherTools:
         if len(place) > MAX_PLACE_CHARS:
             raise ToolError(f"not done: place must be a name of at most {MAX_PLACE_CHARS} characters")
         try:
-            places = await self._service.places(place, self._language)
+            places = await self._service.places(place, self._language())
             if not places:
                 raise ToolError("there is no such place: ask the user")
             if len(meant(places)) > 1:

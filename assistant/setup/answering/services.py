@@ -43,19 +43,17 @@ class Closable(Protocol):
         ...
 
 
-def service_skills(
-    settings: Settings, environ: Mapping[str, str], *, with_services: bool = True
-) -> "list[MatchingSkill]":
+def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[MatchingSkill]":
     """Returns the skills with tables of their own: those of configured services, and those of other packages.
 
     Call it on the event loop: the home is read in the background from now on. Raises EngineLoadError if the token of
-    the home is missing or a proxy is invalid. `with_services`: whether skills that need a service are among them.
+    the home is missing or a proxy is invalid.
     """
     from assistant.skills.installed import matching_skills
 
     try:
-        home = _home(settings, environ) if settings.home.url and with_services else None
-        weather = weather_service(settings) if settings.weather.enabled and with_services else None
+        home = _home(settings, environ) if settings.home.url else None
+        weather = weather_service(settings) if settings.weather.enabled else None
     except ValueError as error:
         raise EngineLoadError(str(error)) from error
     configured = {name for name, service in (("home", home), ("weather", weather)) if service is not None}
@@ -162,13 +160,17 @@ def tools(
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers
     tools: list[Tools] = [] if servers is None else [servers]
+
+    def language() -> str:
+        return "" if effects is None else effects.language or settings.assistant.language
+
     if skills is not None and effects is not None:
-        tools += _service_tools(settings, skills, effects)
+        tools += _service_tools(skills, effects, language)
     if effects is not None and settings.skills.enabled and not _only_here(settings):
         from assistant.setup.build import local_now
         from assistant.tools.timers.timer_tools import TimerTools
 
-        tools.append(TimerTools(effects.timers, local_now, lambda: effects.language or settings.assistant.language))
+        tools.append(TimerTools(effects.timers, local_now, language))
     if settings.documents.allowed_folders:
         from assistant.documents.tool import DocumentTools
 
@@ -185,7 +187,7 @@ def _only_here(settings: Settings) -> bool:
     return not settings.tools.servers and all(endpoint.is_on_this_machine for endpoint in settings.llm.endpoints)
 
 
-def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
+def _service_tools(skills: "Skills", effects: SkillEffects, language: Callable[[], str]) -> list[Tools]:
     """Returns the tools for the services that the skills use, and for a home: a client may have one of its own."""
     from assistant.skills.weather.replies import WeatherSkill
     from assistant.tools.home_tools import HomeTools
@@ -194,5 +196,5 @@ def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) 
     weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
     return [
         HomeTools(lambda: effects.home, lambda: effects.room),
-        *(WeatherTools(service, settings.assistant.language) for service in weather),
+        *(WeatherTools(service, language) for service in weather),
     ]

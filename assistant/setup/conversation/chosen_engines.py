@@ -20,7 +20,6 @@ from assistant.registry.packages import lacking_package
 from assistant.registry.voices import CLUSTER, last_resort
 from assistant.setup import build
 from assistant.setup.answering.llm_clients import clients_of
-from assistant.setup.answering.services import service_skills
 from assistant.setup.conversation.engine_options import (
     ONE_CLUSTER_LANGUAGE,
     ONE_VOICE,
@@ -118,7 +117,6 @@ class EngineChoices:
 
     loader: EngineLoader
     _voices: "OrderedDict[VoiceKey, _SharedVoice]" = field(default_factory=OrderedDict)
-    _skills: "Skills | None" = None
     _multilingual: SharedRecognizer | None = None  # for other languages, if the server's own knows only one
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _options: EngineOptions | None = None
@@ -273,12 +271,11 @@ class EngineChoices:
         return partial(_spoken_form, pronunciations(settings).respelled, settings.assistant.language)
 
     async def _skills_in(self, language: str) -> "Skills":
-        if self._skills is None:
-            self._skills = build.skills()
-            self._skills.services = service_skills(self.loader.settings, self.loader.environ, with_services=False)
+        """Returns the server's skills, with their services, after loading what they need in a language."""
+        skills = self.loader.skills
         for known in (language, *self.loader.settings.assistant.languages):
-            await asyncio.to_thread(self._skills.load, known)
-        return self._skills
+            await asyncio.to_thread(skills.load, known)
+        return skills
 
     async def _recognizer_in(self, language: str, settings: Settings) -> Recognizer:
         shared = self.loader.shared_recognizer

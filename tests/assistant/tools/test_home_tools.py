@@ -142,7 +142,7 @@ def weather(arguments: str, place: str = "", **faults: Reply) -> str:
             clients = (JsonHttp(f"{served.url}/v1/forecast", 1.0), JsonHttp(f"{served.url}/v1/search", 1.0))
             service = WeatherService(WeatherSection(place=place), clients[0], clients[1])
             try:
-                return await WeatherTools(service, "en").call("weather", arguments)
+                return await WeatherTools(service, lambda: "en").call("weather", arguments)
             finally:
                 await service.aclose()
 

@@ -69,6 +69,7 @@ async def test_conversation_switches_a_light_at_the_commit() -> None:
         effects = SkillEffects(lambda _messages: None, lambda: datetime.now(UTC))
         chat = build.answering(settings, skills, None, effects)
         assert skills.home is not None
+        effects.home = skills.home
         assert build.warming(chat, None) is not None
         async with asyncio.timeout(10):
             while skills.home.state is None:  # noqa: ASYNC110 - it is read in the background
