@@ -191,13 +191,13 @@ async def serve(
         server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s, tls=tls)
         logging.config.dictConfig(dict(LOGGING))
         banner.listening(section.host, port, token=token is not None, insecure=insecure, tls=tls, wyoming=wyoming)
-        traces = trace_finding(loaded.settings.trace.dir)
-        if traces.level == "warn":
-            _log.warning("%s; %s", traces.text, traces.remedy)
-        if tls is not None:
-            certificate = certificate_finding(section, environ)
-            if certificate.level == "warn":
-                _log.warning("%s; %s", certificate.text, certificate.remedy)
+        if token is not None and wyoming is not None and wyoming.token_warning:
+            _log.warning("%s", wyoming.token_warning)
+        findings = [trace_finding(loaded.settings.trace.dir)]
+        findings += [certificate_finding(section, environ)] if tls is not None else []
+        for finding in findings:
+            if finding.level == "warn":
+                _log.warning("%s; %s", finding.text, finding.remedy)
         await server.serve(sockets=sockets)
     if failures:
         raise failures[0]

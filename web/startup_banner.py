@@ -47,6 +47,8 @@ class StartupBanner:
             self._row("wyoming", Text(f"{wyoming.uri}  {wyoming.who}", "yellow" if wyoming.is_open else ""))
         if token:
             self._row("token", Text("REPARTEE_TOKEN: clients send it as their API key; the page asks for it"))
+            if wyoming is not None and wyoming.token_warning:
+                self._row("", Text(wyoming.token_warning, "yellow"))
         elif insecure and not is_loopback(host):
             self._row("token", Text("none: everyone who can reach the server may use it", "yellow"))
         else:

@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -487,6 +488,18 @@ async def test_unwritable_trace_folder_is_reported_at_start(tmp_path: Path, capf
         f"repartee: {tmp_path}/file is a file: no traces will be written; "
         "make it writable, or name another folder: --set trace.dir=FOLDER\n"
     )
+
+
+@pytest.mark.parametrize(("host", "warnings"), [("0.0.0.0", 1), ("127.0.0.1", 0)])
+async def test_wyoming_address_that_the_token_does_not_protect_is_told(
+    host: str, warnings: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "serving_wyoming", lambda *_: partial(asyncio.sleep, 0))  # it needs real services
+    server = Serving()
+    async with server.running(f"server.wyoming=tcp://{host}:0", REPARTEE_TOKEN=TOKEN):
+        logging.getLogger().handlers[0].flush()
+    for told in (server.output.getvalue(), capfd.readouterr().err):
+        assert told.count("REPARTEE_TOKEN does not protect tcp://localhost:") == warnings
 
 
 async def test_server_without_engines_ends_with_the_reason() -> None:

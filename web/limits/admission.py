@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 from audio.machine_load import LoadReader
-from web.limits.admission_policy import AdmissionPolicy, AdmissionSettings
+from web.limits.admission_policy import SILENT_AFTER_S, AdmissionPolicy, AdmissionSettings
 from web.limits.session_limits import CloseNotice, busy
 from web.observation.load_estimate import LoadEstimate
 
@@ -78,7 +78,5 @@ class Admission:
         if len(recent_s) < most:
             return None
         reason = f"{len(recent_s)} conversations began within {settings.settling_s:g} s; their load is not known yet"
-        may_be_silent = now_s - recent_s[-1] < settings.silent_after_s
-        return busy(
-            reason, settings.silent_after_s if may_be_silent else settings.settling_s - (now_s - recent_s[-most])
-        )
+        may_be_silent = now_s - recent_s[-1] < SILENT_AFTER_S
+        return busy(reason, SILENT_AFTER_S if may_be_silent else settings.settling_s - (now_s - recent_s[-most]))

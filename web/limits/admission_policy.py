@@ -7,7 +7,8 @@ from audio.machine_load import MachineLoad
 from web.observation.load_estimate import LoadFigures
 
 SILENT_AFTER_S = 1.0
-"""Default of `AdmissionSettings.silent_after_s`."""
+"""Time after which a conversation without sound, as of a satellite that sleeps, is known to be no load. It then does
+not count as beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,6 @@ class AdmissionSettings:
         min_lags: Measurements of the lag from which it decides: 10 s of them.
         always_admitted: Conversations that are admitted whatever is measured: so few are not the cause of the load.
         settling_s: Time after its beginning in which a conversation's load is not yet in the figures: about two turns.
-        silent_after_s: Time after which a conversation without sound, as of a satellite that sleeps, is known to be no
-            load. It then does not count as beginning.
         settling_sessions: Conversations that may begin within `settling_s`.
         settling_share: Share of the running conversations that may begin within `settling_s`, if that is more.
         release: Share of its limit below which a figure must fall before conversations are admitted again.
@@ -42,7 +41,6 @@ class AdmissionSettings:
     min_lags: int = 100
     always_admitted: int = 2
     settling_s: float = 10.0
-    silent_after_s: float = SILENT_AFTER_S
     settling_sessions: int = 8
     settling_share: float = 0.5
     release: float = 0.85

@@ -37,6 +37,15 @@ class WyomingSockets:
             return "the user and the group of this server"
         return "everyone who can reach it: the protocol has no token" if self.is_open else "this machine only"
 
+    @property
+    def token_warning(self) -> str:
+        """The warning for an operator who has set REPARTEE_TOKEN; "": none is needed."""
+        if not self.is_open:
+            return ""
+        return (
+            f"REPARTEE_TOKEN does not protect {self.uri}: limit who can reach it (firewall), or serve tcp://127.0.0.1"
+        )
+
     def __enter__(self) -> "WyomingSockets":
         """Returns the sockets, which are closed at the end of the block."""
         return self
@@ -76,8 +85,11 @@ def _unix_socket(path: Path) -> socket.socket:
     try:
         if path.is_socket() and not _answers(path):
             path.unlink()
-        listener.bind(str(path))
-        path.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IWGRP)
+        mask = os.umask(stat.S_IXUSR | stat.S_IXGRP | stat.S_IRWXO)  # never open to others, not even between two calls
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(mask)
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()

@@ -3,13 +3,14 @@
     request                          sound or text after it              answer
     describe                                                             info
     ping                                                                 pong
-    transcribe                       audio-start, -chunk …, -stop        transcript-start, -chunk …, transcript, -stop
+    transcribe, or nothing           audio-start, -chunk …, -stop        transcript-start, -chunk …, transcript, -stop
     synthesize                                                           audio-start, -chunk …, -stop
     synthesize-start                 synthesize-chunk …, -stop           the same, then synthesize-stopped
     transcript, recognize                                                handled-start, -chunk …, handled, handled-stop
     detect                           audio-start, -chunk …, -stop        detection …, not-detected
-    –                                audio-start, -chunk …, -stop        voice-started, voice-stopped, …
+    –                                audio-chunk …, audio-stop           voice-started, voice-stopped, …
 
+Sound without a request tells by `audio-start` that it is to be recognized, as the protocol's event flow has it.
 Other events are ignored, as the protocol demands. An `error` ends the connection.
 """
 
@@ -18,7 +19,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
@@ -44,7 +45,9 @@ from web.wyoming.transcription import Transcription, TranscriptionWish
 IDLE_TIMEOUT_S = 600.0
 """A client that sends nothing for this long, and waits for nothing, is disconnected."""
 SOUND_TIMEOUT_S = 30.0
-"""Time limit for the next event of a client that sends sound or text of a request: it keeps a slot."""
+"""Time limit for the next event of a client that sends speech: it keeps a slot."""
+TEXT_TIMEOUT_S = 120.0
+"""Time limit for the next event of a client that streams text: a language model may call tools in between."""
 EVENTS_PER_S, EVENT_BURST_S = 20, 3.0
 """Events of one client that are processed a second, and the seconds that they may be ahead; sound and text that is
 streamed is not counted. A client that sends more waits."""
@@ -62,7 +65,13 @@ T = TypeVar("T")
 
 
 class SoundRequest(Protocol):
-    """A request that takes sound."""
+    """A request that takes sound.
+
+    Attributes:
+        takes_slot: Whether it keeps a slot, so that sound must keep coming.
+    """
+
+    takes_slot: ClassVar[bool]
 
     async def take(self, pcm: Pcm) -> None:
         """Takes the next sound. Raises WyomingError."""
@@ -158,10 +167,18 @@ class WyomingConnection:
             if self._text is None and self._work is not None:  # a client may stop sending and still read
                 await self._work
         except WyomingError as error:
-            await self._drop_sound()
-            self._drop_text()
-            await self.writer.fail(error)
-            await self._ignore_rest()
+            await self._refuse(error)
+        except ClientGoneError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the client is told, as for a request that fails later
+            await self._refuse(_internal(error))
+
+    async def _refuse(self, error: WyomingError) -> None:
+        """Drops the requests that are not complete, and ends the connection with a reason."""
+        await self._drop_sound()
+        self._drop_text()
+        await self.writer.fail(error)
+        await self._ignore_rest()
 
     async def _ignore_rest(self) -> None:
         """Reads what a refused client still sends: closing the connection earlier would lose the reason."""
@@ -173,17 +190,23 @@ class WyomingConnection:
     async def _next_event(self) -> Event | None:
         """Returns the next event; None when there is none in time or any more. Raises FramingError."""
         while True:
-            is_sending = self._sound is not None or self._text is not None
-            limit_s = SOUND_TIMEOUT_S if is_sending else IDLE_TIMEOUT_S
+            limit_s = self._time_limit_s
             try:
                 async with asyncio.timeout(limit_s):
                     return await read_event(self.reader)
             except TimeoutError:
-                if is_sending:
+                if limit_s != IDLE_TIMEOUT_S:
                     raise FramingError(f"the request was not completed: nothing came for {limit_s:g} s") from None
                 if self._work is None:
                     return None
                 await self._work
+
+    @property
+    def _time_limit_s(self) -> float:
+        """The time limit for the next event."""
+        if self._sound is not None and self._sound.takes_slot:
+            return SOUND_TIMEOUT_S
+        return IDLE_TIMEOUT_S if self._text is None else TEXT_TIMEOUT_S
 
     # ---- requests without sound ----
 
@@ -226,8 +249,7 @@ class WyomingConnection:
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - one request must not end the others
-            _log.error("a Wyoming request failed", exc_info=error)
-            failure = WyomingError("internal_error", "the request failed; see the server's log")
+            failure = _internal(error)
         finally:
             self._work = None
         if failure is not None:
@@ -238,7 +260,10 @@ class WyomingConnection:
     async def _transcribe(self, event: Event) -> None:
         await self._drop_sound()
         await self._wait_until_ready()
-        wish = TranscriptionWish.of(self.parts.choices, _parsed(Transcribe.from_event, event))
+        await self._begin_speech(TranscriptionWish.of(self.parts.choices, _parsed(Transcribe.from_event, event)))
+
+    async def _begin_speech(self, wish: TranscriptionWish) -> None:
+        """Begins to recognize the sound that follows."""
         if self._work is not None:
             await self._work
         await self._admit(self._slot)
@@ -247,7 +272,8 @@ class WyomingConnection:
 
     async def _audio_start(self, event: Event) -> None:
         if self._sound is None:
-            await self._begin_voices()
+            await self._wait_until_ready()
+            await self._begin_speech(TranscriptionWish())
         self._input.begin(event)
 
     async def _audio_chunk(self, event: Event) -> None:
@@ -258,7 +284,7 @@ class WyomingConnection:
             await self._sound.take(pcm)
 
     async def _begin_voices(self) -> None:
-        """Begins to answer sound without a request."""
+        """Begins to report the voices of sound without a request and without `audio-start`."""
         await self._wait_until_ready()
         self._input = SoundInput()
         self._sound = self.parts.detectors.voices(self.writer, self._input)
@@ -366,6 +392,12 @@ class WyomingConnection:
                 text.close()
 
         await self._begin_work(speak)
+
+
+def _internal(error: Exception) -> WyomingError:
+    """Logs an unexpected error. Returns what the client is told."""
+    _log.error("a Wyoming request failed", exc_info=error)
+    return WyomingError("internal_error", "the request failed; see the server's log")
 
 
 def _text_of(value: object) -> str:

@@ -29,7 +29,7 @@ from assistant.setup.listening.wake_words import wake_words
 from assistant.setup.voices.installed import installed_voices
 
 PROGRAM = "Repartee"
-"""Name of each program, as Home Assistant shows it and `select-program` names it."""
+"""Name of each program, as Home Assistant shows it. There is one of a kind, so `select-program` is ignored."""
 
 _PACKAGE = "repartee"
 

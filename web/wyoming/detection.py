@@ -1,9 +1,9 @@
-"""Wake words and voice activity: `detect` and the sound after it, or sound without a request."""
+"""Wake words and voice activity: `detect` and the sound after it, or sound without request and `audio-start`."""
 
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from wyoming.vad import VoiceStarted, VoiceStopped
@@ -59,7 +59,7 @@ class Detectors:
             raise WyomingError("no_wake_word", "this server has no wake words (extra wake; server.wake_words)")
         if any(name not in known for name in names):
             raise WyomingError("wake_word_not_found", f"this server has the wake words {', '.join(known)}")
-        self._check_room()
+        self._check_limit()
         try:
             detector = await asyncio.to_thread(wake_word_detector, tuple(dict.fromkeys(names)) or known)
         except EngineLoadError as error:
@@ -67,11 +67,11 @@ class Detectors:
         return WakeWordStream(self, writer, sound, detector, request.context)
 
     def voices(self, writer: EventWriter, sound: SoundInput) -> "VoiceStream":
-        """Returns the answer to sound without a request. Raises WyomingError."""
-        self._check_room()
+        """Returns the answer to sound without a request and without `audio-start`. Raises WyomingError."""
+        self._check_limit()
         return VoiceStream(self, writer, sound, self.choices.loader.detector())
 
-    def _check_room(self) -> None:
+    def _check_limit(self) -> None:
         if self.streams >= MAX_STREAMS:
             message = f"the server listens to {MAX_STREAMS} streams already; try again in a moment"
             raise WyomingError("server_full", message)
@@ -79,6 +79,8 @@ class Detectors:
 
 class _FrameStream(ABC):
     """Cuts the sound of a stream into frames. Implements `SoundRequest`."""
+
+    takes_slot: ClassVar[bool] = False
 
     def __init__(self, detectors: Detectors, writer: EventWriter, sound: SoundInput) -> None:
         """Counts the stream until it is closed."""

@@ -4,8 +4,9 @@
                              └──── silence ─▶ withheld, and dropped if it lasts
     a file ─▶ held until it ends or a part is long enough ─▶ recognizer, which decodes once
 
-A client that sends a file sends faster than real time. The recognizer would decode its beginning several times, so
-sound is held while more arrives. Sound that follows real time is passed on within 10 ms.
+A client that sends a file is ahead of real time. The recognizer would decode its beginning several times, so sound is
+held while more arrives. Sound that follows real time is passed on within 10 ms, and so is what a client sends at once
+after its network stood still.
 """
 
 import asyncio
@@ -32,7 +33,9 @@ LIVE_FROM_S = 0.1
 LIVE_SPEED = 3.0
 """Multiple of real time up to which sound is live."""
 FILE_FROM_S = 3.0
-"""Held sound from which a stream is a file to its end. Clients that keep sound for a wake word send less at once."""
+"""Held sound, ahead of real time, from which a stream is a file. Clients that keep sound for a wake word send less."""
+PACE_S = 1.0
+"""Time that a file's sound must follow real time, to be live from there."""
 
 MAX_HELD_S = 28.0
 """Held sound of which a part is recognized at once: less than Whisper's window of 30 s."""
@@ -81,10 +84,14 @@ class SpeechStream:
     _held_samples: int = 0
     _held_since_s: float = 0.0
     _is_file: bool = False
+    _began_s: float | None = None  # time of the first sound
+    _pace_from_s: float = 0.0  # time from which the pace of a file is measured
+    _pace_samples: int = 0  # samples that arrived since then
     _failure: WyomingError | None = None
     _timer: asyncio.TimerHandle | None = None
     _total: int = 0  # samples of the stream so far
     _position: Samples = Samples(0)  # of the VAD
+    _was_file: bool = False  # the VAD has not heard all
     _speaking: bool = False
     _heard_speech: bool = False
     _speech_end: Samples | None = None  # of the last speech, in the sound that the recognizer got
@@ -105,17 +112,19 @@ class SpeechStream:
         if self._total > samples_of_s(MAX_SOUND_S):
             raise WyomingError("audio_too_long", f"a stream may have at most {MAX_SOUND_S:g} s of sound")
         loop = asyncio.get_running_loop()
+        now_s = loop.time()
         if self._held_samples < FRAME_SAMPLES:
-            self._held_since_s = loop.time()
+            self._held_since_s = now_s
         self._held.append(pcm)
         self._held_samples += len(pcm)
         if self._timer is not None:
             self._timer.cancel()
-        elapsed_s, held_s = loop.time() - self._held_since_s, s_of_samples(self._held_samples)
-        self._is_file = self._is_file or held_s > FILE_FROM_S
+        elapsed_s, held_s = now_s - self._held_since_s, s_of_samples(self._held_samples)
+        self._judge_pace(len(pcm), now_s)
         if self._is_file:
             if held_s > MAX_HELD_S:
                 await self._recognize_held()
+                self._pace_from_s, self._pace_samples = loop.time(), 0
         elif elapsed_s >= LIVE_FROM_S and held_s <= LIVE_SPEED * elapsed_s:
             self._pass_on()
         else:
@@ -125,13 +134,19 @@ class SpeechStream:
         """Returns the words of the whole stream. Raises WyomingError."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._section is not None:
-            await self._section
-        while self._position and not self._is_file and self._pass_step():  # noqa: ASYNC110 - other tasks run
+        has_more = bool(self._position) and not self._is_file
+        while has_more or self._section is not None:
+            if self._section is not None:
+                await self._section
+            has_more = has_more and self._pass_step()
             await asyncio.sleep(0)
+        if self._timer is not None:
+            self._timer.cancel()
         if not self._heard_speech:
             self._feed_withheld()
-        self._feed(self._take_held())
+        rest = self._take_held()
+        if len(rest) >= FRAME_SAMPLES or self._stream is not None or not self._words:
+            self._feed(rest)
         await self._end_section(self._speech_end)
         self._check()
         return self._text
@@ -147,6 +162,21 @@ class SpeechStream:
         await self.recognizer.aclose()
 
     # ---- sound ----
+
+    def _judge_pace(self, samples: int, now_s: float) -> None:
+        """Decides from the time at which sound arrives whether the stream is a file."""
+        if self._began_s is None:
+            self._began_s = now_s
+        self._pace_samples += samples
+        if not self._is_file:
+            ahead_s = s_of_samples(self._total) - (now_s - self._began_s)
+            self._is_file = min(ahead_s, s_of_samples(self._held_samples)) > FILE_FROM_S
+            self._was_file = self._was_file or self._is_file
+        elif now_s - self._pace_from_s >= PACE_S:
+            self._is_file = s_of_samples(self._pace_samples) > LIVE_SPEED * (now_s - self._pace_from_s)
+        else:
+            return
+        self._pace_from_s, self._pace_samples = now_s, 0
 
     def _take_held(self) -> Pcm:
         held = np.concatenate([_NOTHING, *self._held])
@@ -296,7 +326,7 @@ class SpeechStream:
     @property
     def _only_noise(self) -> bool:
         """Whether the detector has heard no speech in the whole stream. It does not hear files."""
-        return bool(self._position) and not self._heard_speech and not self._is_file and self.vad is not None
+        return bool(self._position) and not self._heard_speech and not self._was_file and self.vad is not None
 
     def _fail(self, error: Exception) -> None:
         log.warning("a Wyoming stream was not recognized: %s", error or type(error).__name__)

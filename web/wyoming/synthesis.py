@@ -75,6 +75,8 @@ class VoiceWish:
     @classmethod
     def of(cls, choices: EngineChoices, voice: SynthesizeVoice | None, text_format: object) -> "VoiceWish":
         """Returns the checked wish of a request. Raises WyomingError."""
+        if not isinstance(text_format, str | None):
+            raise WyomingError("invalid_value", "text_format must be a text")
         if text_format not in {None, SynthesizeTextFormat.TEXT}:
             raise WyomingError("not_supported", "text_format: the voices read plain text only; send no SSML")
         name, language = ("", "") if voice is None else (voice.name or "", voice.language or "")
@@ -129,7 +131,7 @@ async def synthesize(
                 async for sentence in sentences:
                     if (foreign := foreign_script(sentence, language)) and not begun:
                         raise WyomingError("text_not_speakable", f"the text {foreign}")
-                    async with aclosing(_unhurried(synthesis, sentence, tasks)) as sound:
+                    async with aclosing(_sound_of(synthesis, sentence, tasks)) as sound:
                         async for pcm in sound:
                             if not begun:
                                 begun = True
@@ -149,10 +151,10 @@ def _chunks(pcm: Pcm) -> list[AudioChunk]:
     return [AudioChunk(REPLY_RATE_HZ, 2, 1, part.tobytes()) for part in parts]
 
 
-async def _unhurried(synthesis: TextSynthesis, sentence: str, tasks: asyncio.TaskGroup) -> AsyncGenerator[Pcm]:
-    """Yields the sound of a sentence. A client that is slow does not keep the voice from others.
+async def _sound_of(synthesis: TextSynthesis, sentence: str, tasks: asyncio.TaskGroup) -> AsyncGenerator[Pcm]:
+    """Yields the sound of a sentence, which a task synthesizes without waiting for the client. Raises SynthesisError.
 
-    Raises SynthesisError.
+    So a client that reads slowly does not keep the voice from other clients.
     """
     made: asyncio.Queue[Pcm | SynthesisError | None] = asyncio.Queue()
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from wyoming.asr import Transcribe, Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
 from wyoming.event import Eventable
@@ -36,11 +37,11 @@ class TranscriptionWish:
     def of(cls, choices: EngineChoices, request: Transcribe) -> "TranscriptionWish":
         """Returns the wish of a client. Raises WyomingError."""
         listening = next((choice.name for choice in choices.loader.chosen if choice.stage == "stt"), "")
+        if not isinstance(request.name, str | None) or not isinstance(request.language, str | None):
+            raise WyomingError("invalid_value", "name and language must be texts")
         if request.name not in {None, "", PROGRAM, listening}:
             raise WyomingError("model_not_found", f"this server has the model {listening}; leave the name out")
         language = request.language or ""
-        if not isinstance(language, str):
-            raise WyomingError("invalid_value", "language must be a text")
         known = languages_of(choices, choices.options())
         if language and base_of(language) not in known:
             understood = ", ".join(known)
@@ -70,6 +71,7 @@ class Transcription:
     speech: SpeechStream
     writer: EventWriter
     language: str
+    takes_slot: ClassVar[bool] = True
     _stable: StableTranscript = field(default_factory=lambda: StableTranscript("minimal"), init=False)
 
     @classmethod
@@ -80,7 +82,12 @@ class Transcription:
         recognizer = await _recognizer(choices, wish.language)
         if isinstance(recognizer, PromptedRecognizer) and wish.expected:
             recognizer.set_prompt(", ".join(wish.expected))
-        speech = SpeechStream(recognizer, choices.loader.detector(), tasks)
+        try:
+            vad = choices.loader.detector()
+        except BaseException:
+            await recognizer.aclose()
+            raise
+        speech = SpeechStream(recognizer, vad, tasks)
         language = wish.language or base_of(choices.loader.settings.assistant.language)
         transcription = cls(speech, writer, language)
         speech.on_words = transcription.send_interim
@@ -104,7 +111,7 @@ class Transcription:
         await self.speech.aclose()
 
     def send_interim(self, words: str) -> None:
-        """Sends the words that are stable; a client that is slow gets them later."""
+        """Sends the words that will not change any more; a client that does not read gets them with later ones."""
         if not self.writer.has_room:
             return
         begun = self._stable.has_sent

@@ -50,9 +50,12 @@ class WyomingClient:
     def types(self) -> list[str]:
         return [event.type for event in self.events]
 
-    async def send_sound(self, pcm: Pcm, rate_hz: int = MIC_RATE_HZ, channels: int = 1, chunk: int = 1024) -> None:
-        """Sends sound, all at once, and its end. `pcm`: shape (n,) or (n, channels)."""
-        await self.send(AudioStart(rate_hz, 2, channels))
+    async def send_sound(
+        self, pcm: Pcm, rate_hz: int = MIC_RATE_HZ, channels: int = 1, chunk: int = 1024, *, has_start: bool = True
+    ) -> None:
+        """Sends sound at once, and its end; `has_start`: with `audio-start`. `pcm`: shape (n,) or (n, channels)."""
+        if has_start:
+            await self.send(AudioStart(rate_hz, 2, channels))
         for start in range(0, len(pcm), chunk):
             await self.send(AudioChunk(rate_hz, 2, channels, pcm[start : start + chunk].tobytes()))
         await self.send(AudioStop())

@@ -13,7 +13,7 @@ from assistant.trace.latency import Stage, StageShare
 from audio.machine_load import MachineLoad
 from audio.queue_wait import QueueWait
 from web.limits.admission import UPDATE_EVERY_S, Admission
-from web.limits.admission_policy import AdmissionPolicy, AdmissionSettings
+from web.limits.admission_policy import SILENT_AFTER_S, AdmissionPolicy, AdmissionSettings
 from web.observation.load_estimate import MIN_AT_LEAST, WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
 from web.observation.metrics import Metrics
 
@@ -239,12 +239,12 @@ def test_conversations_that_begin_together_are_admitted_in_steps() -> None:
         admitted.append(began)
         refusal = admission.refusal(sessions)
         assert refusal is not None
-        assert refusal.retry_after_s == LIMITS.silent_after_s, "they may turn out to send no sound"
-        clock.now_s += LIMITS.silent_after_s
+        assert refusal.retry_after_s == SILENT_AFTER_S, "they may turn out to send no sound"
+        clock.now_s += SILENT_AFTER_S
         refusal = admission.refusal(sessions)
         assert refusal is not None
-        assert refusal.retry_after_s == LIMITS.settling_s - LIMITS.silent_after_s
-        clock.now_s += LIMITS.settling_s - LIMITS.silent_after_s
+        assert refusal.retry_after_s == LIMITS.settling_s - SILENT_AFTER_S
+        clock.now_s += LIMITS.settling_s - SILENT_AFTER_S
     assert admitted == [8, 8, 8, 12], "at most half of the running ones, or eight"
 
 

@@ -13,7 +13,7 @@ from support.servers.wyoming_client import speech
 from audio.errors import SttError, VadError
 from audio.frame import Frame
 from audio.stt import RecognitionStream, SegmentId, Transcript
-from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 from web.wyoming.events import WyomingError
 from web.wyoming.speech_stream import BATCH_MS, PRE_ROLL_MS, TAIL_MS, SpeechStream
@@ -28,6 +28,7 @@ class Recorder:
     works: bool = True
     low_confidence: bool = False
     fails: bool = False
+    delay_s: float = 0.0
     sections: list[Pcm] = field(default_factory=list)
     feeds: int = 0
     ends: list[Samples | None] = field(default_factory=list)
@@ -43,7 +44,7 @@ class Recorder:
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         self.sections.append(np.zeros(0, np.int16))
         self.on_interim = on_interim
-        return _Section(segment, self)
+        return _Section(segment, self, len(self.sections))
 
     @property
     def heard(self) -> Pcm:
@@ -54,21 +55,23 @@ class Recorder:
 class _Section:
     segment: SegmentId
     recorder: Recorder
+    number: int
 
     def feed(self, pcm: Pcm) -> None:
         if self.recorder.fails:
             raise SttError("it is broken")
         self.recorder.feeds += 1
-        self.recorder.sections[-1] = np.concatenate([self.recorder.sections[-1], pcm])
+        index = self.number - 1
+        self.recorder.sections[index] = np.concatenate([self.recorder.sections[index], pcm])
 
     def probability_dip(self) -> None: ...
 
     async def transcript(
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.recorder.delay_s)
         self.recorder.ends.append(speech_end)
-        words = f"section {len(self.recorder.sections)}"
+        words = f"section {self.number}"
         return Transcript(self.segment, Samples(0), words, self.recorder.low_confidence, language="de")
 
     async def first_word(self) -> None: ...
@@ -105,8 +108,15 @@ async def live(stream: SpeechStream, sounds: Sequence[Pcm]) -> None:
             stream._pass_on()
 
 
-def silence(seconds: float) -> Pcm:
-    return np.zeros(samples_of_s(seconds), np.int16)
+async def in_real_time(stream: SpeechStream, sound: Pcm) -> None:
+    for start in range(0, len(sound), FRAME_SAMPLES):
+        await stream.take(sound[start : start + FRAME_SAMPLES])
+        await asyncio.sleep(FRAME_SAMPLES / MIC_RATE_HZ)
+
+
+async def at_once(stream: SpeechStream, sound: Pcm) -> None:
+    for start in range(0, len(sound), FRAME_SAMPLES):
+        await stream.take(sound[start : start + FRAME_SAMPLES])
 
 
 async def test_long_silence_is_withheld_from_the_recognizer() -> None:
@@ -136,7 +146,7 @@ async def test_lasting_speech_is_fed_in_batches_and_its_pause_at_once() -> None:
     async with stream_of(recorder) as stream:
         await live(stream, [speech(3.0, (0.3, 0.0))])
         assert 0 < recorder.feeds <= samples_of_s(3.0) // samples_of_ms(BATCH_MS)
-        await live(stream, [silence(0.2)])
+        await live(stream, [speech(0.0, (0.2, 0.0))])
         assert len(recorder.heard) >= samples_of_s(3.1)
         await stream.finish()
 
@@ -174,6 +184,56 @@ async def test_long_live_speech_is_recognized_in_sections() -> None:
         assert await stream.finish() == "section 1 section 2"
     assert words == ["section 1", "section 1 section 2"]
     assert len(recorder.sections[0]) > samples_of_s(20)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("delay_s", [0.5, 24.0])
+async def test_live_speech_stays_live_while_a_section_is_recognized(delay_s: float) -> None:
+    recorder, words = Recorder(delay_s=delay_s), list[str]()
+    async with stream_of(recorder) as stream:
+        stream.on_words = words.append
+        await in_real_time(stream, speech(21, (0.3, 0.8)))
+        await in_real_time(stream, speech(22, (0.0, 3.0)))
+        await in_real_time(stream, speech(10, (0.0, 3.0)))
+        assert await stream.finish() == "section 1 section 2 section 3"
+    assert words == ["section 1", "section 1 section 2"]
+    assert samples_of_s(53.0) < len(recorder.heard) < samples_of_s(56.5)  # the detector has heard the silence
+
+
+@pytest.mark.virtual_time
+async def test_live_speech_stays_live_after_the_network_stood_still() -> None:
+    recorder = Recorder()
+    async with stream_of(recorder) as stream:
+        await in_real_time(stream, speech(2.0, (0.3, 0.0)))
+        await asyncio.sleep(4.0)
+        await at_once(stream, speech(4.0, (0.0, 0.0)))
+        await asyncio.sleep(0.1)
+        assert len(recorder.heard) > samples_of_s(5.0)  # before the end
+        await in_real_time(stream, speech(1.0, (0.0, 3.0)))
+        assert await stream.finish() == "section 1"
+    assert len(recorder.heard) < samples_of_s(7.8)  # the detector has heard the silence
+
+
+@pytest.mark.virtual_time
+async def test_sound_kept_for_a_wake_word_is_followed_by_live_speech() -> None:
+    recorder = Recorder()
+    async with stream_of(recorder) as stream:
+        await at_once(stream, speech(4.0, (0.0, 0.0)))
+        await in_real_time(stream, speech(2.0, (0.0, 3.0)))
+        assert recorder.heard.size
+        assert await stream.finish() == "section 1"
+    assert len(recorder.heard) < samples_of_s(6.8)
+
+
+@pytest.mark.virtual_time
+async def test_file_that_begins_slowly_is_a_file() -> None:
+    recorder, sound = Recorder(delay_s=0.5), speech(70.0, (0.0, 0.0))
+    async with stream_of(recorder) as stream:
+        await in_real_time(stream, sound[: samples_of_s(0.5)])
+        await at_once(stream, sound[samples_of_s(0.5) :])
+        words = await stream.finish()
+    assert words.startswith("section 1 section 2")
+    assert np.array_equal(recorder.heard, sound)
 
 
 async def test_interim_words_follow_those_of_earlier_sections() -> None:

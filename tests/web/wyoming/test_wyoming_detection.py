@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.servers.wyoming_client import speech, wyoming_client, wyoming_server
-from wyoming.audio import AudioStart
+from wyoming.audio import AudioChunk, AudioStart
 from wyoming.error import Error
 from wyoming.info import Describe, Info
 from wyoming.vad import VoiceStarted, VoiceStopped
@@ -15,9 +15,10 @@ from wyoming.wake import Detect, Detection
 from audio.frame import Frame
 from audio.units import MIC_RATE_HZ
 from audio.wake import WakeWordDetection
-from web.wyoming import detection
+from web.wyoming import connection, detection
 
 WORDS = ("okay_nabu", "alexa")
+CHUNK = AudioChunk(MIC_RATE_HZ, 2, 1, bytes(2048))
 
 
 class LoudWord:
@@ -61,6 +62,16 @@ async def test_wake_word_is_detected(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
+async def test_stream_that_waits_for_a_wake_word_may_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SOUND_TIMEOUT_S", 0.1)
+    async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
+        await client.send(Detect(), AudioStart(MIC_RATE_HZ, 2, 1), CHUNK)
+        await asyncio.sleep(0.4)
+        await client.send_sound(speech())
+        assert Detection.from_event(await client.until("detection", "error")).name == "okay_nabu"
+
+
+@pytest.mark.usefixtures("installed")
 async def test_unknown_wake_word_is_refused_in_words(tmp_path: Path) -> None:
     async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
         await client.send(Detect(["computer"]))
@@ -76,9 +87,10 @@ async def test_setting_limits_the_wake_words(tmp_path: Path) -> None:
         assert "server.wake_words" in Error.from_event(await client.until("error")).text
 
 
-async def test_sound_without_a_request_reports_voices(tmp_path: Path) -> None:
+async def test_chunks_without_a_request_report_voices(tmp_path: Path) -> None:
     async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
-        await client.send_sound(np.concatenate([speech(silence_s=(0.3, 1.0)), speech(silence_s=(0.0, 0.1))]))
+        sound = np.concatenate([speech(silence_s=(0.3, 1.0)), speech(silence_s=(0.0, 0.1))])
+        await client.send_sound(sound, has_start=False)
         started = VoiceStarted.from_event(await client.until("voice-started")).timestamp
         stopped = VoiceStopped.from_event(await client.until("voice-stopped")).timestamp
         assert started == pytest.approx(300, abs=60)
@@ -94,9 +106,9 @@ async def test_number_of_listening_streams_is_limited(tmp_path: Path, monkeypatc
         wyoming_client(server) as first,
         wyoming_client(server) as second,
     ):
-        await first.send(AudioStart(MIC_RATE_HZ, 2, 1), Describe())
+        await first.send(CHUNK, Describe())
         await first.until("info")
-        await second.send(AudioStart(MIC_RATE_HZ, 2, 1))
+        await second.send(CHUNK)
         assert Error.from_event(await second.until("error")).code == "server_full"
 
 
@@ -104,6 +116,6 @@ async def test_file_without_a_request_is_taken_at_a_pace(tmp_path: Path) -> None
     async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
         now_s = asyncio.get_running_loop().time
         began_s = now_s()
-        await client.send_sound(speech(24.0))
+        await client.send_sound(speech(24.0), has_start=False)
         await client.until("voice-stopped")
         assert 0.9 < now_s() - began_s < 20  # 16 s of it at once, the rest at eight times real time

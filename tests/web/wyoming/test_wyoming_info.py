@@ -1,6 +1,7 @@
 """The `info` of the Wyoming server, and the addresses where it listens."""
 
 import io
+import os
 import socket
 from pathlib import Path
 
@@ -76,6 +77,24 @@ def test_system_without_unix_sockets_is_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delattr(socket, "AF_UNIX")
     with pytest.raises(ConfigError, match=r"no Unix sockets; write tcp"):
         listen_wyoming("unix:///run/repartee.sock")
+
+
+def test_unix_socket_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "repartee.sock"
+    modes: list[int] = []
+
+    def listen(_listener: object, _backlog: int) -> None:
+        modes.append(path.stat().st_mode & 0o777)
+
+    monkeypatch.setattr(Path, "chmod", lambda *_: pytest.fail("the mode is changed after bind"))
+    monkeypatch.setattr(socket.socket, "listen", listen)
+    mask = os.umask(0o022)
+    try:
+        with listen_wyoming(f"unix://{path}"):
+            assert modes == [0o660]
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(mask)
 
 
 def test_unix_socket_in_use_is_told(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.error import Error
 from wyoming.ping import Ping
-from wyoming.tts import Synthesize, SynthesizeStart
+from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop
 
 from audio.units import MIC_RATE_HZ
 from web import serve
 from web.wyoming import connection, events
 from web.wyoming import server as wyoming_room
+from web.wyoming.transcription import TranscriptionWish
 
 
 @asynccontextmanager
@@ -69,7 +70,9 @@ async def answer_to(server: SessionServer, sent: bytes) -> list[dict[str, object
         (b'{"type": "recognize", "data": {"text": "a", "context": 5}}\n', "must be texts"),
         (b'{"type": "synthesize", "data": {"text": ["a"]}}\n', "must be a text"),
         (b'{"type": "synthesize", "data": {"text": "a", "voice": 7}}\n', "fields of synthesize are missing or wrong"),
-        (b'{"type": "transcribe", "data": {"language": 5}}\n', "must be a text"),
+        (b'{"type": "transcribe", "data": {"language": 5}}\n', "must be texts"),
+        (b'{"type": "transcribe", "data": {"name": ["x"]}}\n', "must be texts"),
+        (b'{"type": "synthesize", "data": {"text": "a", "text_format": []}}\n', "must be a text"),
         (b'{"type": "transcribe", "data": {"transcript_names": 5}}\n', "lists of texts"),
         (b'{"type": "transcribe"}\n{"type": "audio-chunk", "data": {"rate": "x"}}\n', "must be numbers"),
         (b'{"type": "transcribe"}\n{"type": "audio-start", "data": {"rate": 1e99}}\n', "must be numbers"),
@@ -92,6 +95,29 @@ async def test_silent_client_in_a_request_frees_its_place(tmp_path: Path, monkey
         await client.send(Transcribe(), AudioStart(MIC_RATE_HZ, 2, 1))
         assert "nothing came for 0.2 s" in Error.from_event(await client.until("error")).text
         assert server.limits.current == 0
+
+
+async def test_language_model_may_pause_in_a_streamed_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SOUND_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(connection, "TEXT_TIMEOUT_S", 0.8)
+    async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
+        await client.send(SynthesizeStart(), SynthesizeChunk("Let me look. "))
+        await asyncio.sleep(0.4)
+        await client.send(SynthesizeChunk("It is ten. "), SynthesizeStop())
+        await client.until("synthesize-stopped")
+        await client.send(SynthesizeStart())
+        assert "nothing came for 0.8 s" in Error.from_event(await client.until("error")).text
+
+
+async def test_unexpected_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_arguments: object) -> None:
+        raise RuntimeError("a fault of the program")
+
+    async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
+        monkeypatch.setattr(TranscriptionWish, "of", fails)
+        await client.send(Transcribe())
+        assert Error.from_event(await client.until("error")).code == "internal_error"
+        assert await client.receive() is None
 
 
 async def test_rest_of_an_event_must_come_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

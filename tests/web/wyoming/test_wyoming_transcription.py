@@ -1,16 +1,21 @@
 """Speech to text for clients of the Wyoming protocol."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.conversations.simulation import LoudnessVad
+from support.engines.scripted_engines import SequenceRecognizer
+from support.servers.session_server import ScriptedEngineLoader
 from support.servers.wyoming_client import WyomingClient, speech, wyoming_client, wyoming_server
 from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.error import Error
 from wyoming.ping import Ping
 
+from audio.errors import EngineLoadError
 from audio.units import MIC_RATE_HZ, Pcm
 
 
@@ -28,6 +33,13 @@ async def test_speech_becomes_a_transcript(tmp_path: Path) -> None:
         assert client.types == ["transcript-start", "transcript-chunk", "transcript", "transcript-stop"]
         assert client.events[2].data["language"] == "en"
         assert await transcript_of(client, speech()) == "what time is it"  # a second request on the connection
+
+
+async def test_sound_with_a_start_needs_no_request(tmp_path: Path) -> None:
+    async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
+        await client.send_sound(speech())
+        assert Transcript.from_event(await client.until("transcript", "error")).text == "what time is it"
+        assert server.limits.current == 0
 
 
 @pytest.mark.parametrize(("rate_hz", "channels"), [(8000, 1), (22_050, 1), (44_100, 2), (48_000, 2)])
@@ -79,6 +91,28 @@ async def test_unusable_sound_is_refused_in_words(tmp_path: Path, start: AudioSt
         await client.send(Transcribe(), start)
         assert Error.from_event(await client.until("error")).code == "invalid_audio"
         assert server.limits.current == 0
+
+
+async def test_recognizer_is_closed_if_the_detector_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with wyoming_server(tmp_path) as server, wyoming_client(server) as client:
+
+        def failing(_loader: ScriptedEngineLoader) -> LoudnessVad:
+            raise EngineLoadError("its model is missing")
+
+        monkeypatch.setattr(ScriptedEngineLoader, "detector", failing)
+        closed: list[object] = []
+        monkeypatch.setattr(SequenceRecognizer, "aclose", _noted(closed))
+        await client.send(Transcribe())
+        assert Error.from_event(await client.until("error")).code == "internal_error"
+        assert closed
+        assert server.limits.current == 0
+
+
+def _noted(closed: list[object]) -> Callable[[object], Awaitable[None]]:
+    async def aclose(recognizer: object) -> None:
+        closed.append(recognizer)
+
+    return aclose
 
 
 async def test_full_server_refuses_in_words_and_frees_slots(tmp_path: Path) -> None:
