@@ -29,7 +29,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import InitVar, dataclass, field, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.side_tasks import SideTasks
 from assistant.pipeline.skill_displays import ListDisplay, TimerDisplay
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
-from assistant.pipeline.unasked.announcing import Accepted, AnnouncementControl, Priority
+from assistant.pipeline.unasked.announcing import AnnouncementControl, AnnouncementState, Priority
 from assistant.pipeline.unasked.ringing import RingControl
 from assistant.pipeline.unasked.yielding import Yielding
 from assistant.text.failure_sentences import failure_sentence
@@ -207,6 +207,7 @@ class Session:
     _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
     _levels: LevelHistory = field(default_factory=LevelHistory)
     _yielding: Yielding = field(default_factory=Yielding)
+    _life: Literal["new", "running", "ended"] = "new"
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
@@ -245,6 +246,7 @@ class Session:
             lambda: self.turns.has_overlap,
             lambda: self.turns.reply_awaits_sound,
             self._can_begin_unasked,
+            lambda: self._life == "running" and not self.engines.skill_effects.is_unheard(),
             lambda: self.turns.replying,
             self._ring.make_way,
             self.on_event,
@@ -300,6 +302,7 @@ class Session:
         if self.engines.tools is not None:
             self._unsubscribe_from_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
+        self._life = "running"
         if greeting := self.context.settings.greeting:
             self._dispatch(ReplyRequested(self._position, "greeting", greeting))
         async with aclosing(self.microphone.frames()) as frames:
@@ -378,9 +381,14 @@ class Session:
         self._dispatch(ReplyCancelled(self._position, including_request))
         self._reply_manager.stop_trailing_replies("client")
 
-    def announce(self, text: str, priority: Priority) -> Accepted:
+    def announce(self, text: str, priority: Priority) -> AnnouncementState:
         """Says a text of another program now, or when its priority permits it. A sleeping conversation sleeps on."""
         return self._announcements.announce(text, priority, self._now_s())
+
+    @property
+    def takes_announcements(self) -> bool:
+        """Whether the conversation has not ended, and the user does not leave it."""
+        return self._life != "ended" and not self._skip_last_reply
 
     def stop_ring(self) -> None:
         """Stops what rings in this conversation, if anything does."""
@@ -616,7 +624,10 @@ class Session:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
         # A replay needs the settings: clients change them.
         self.recorder.event_log.add_event(event, self.turns.settings)
-        for effect in self._transcript_requests.handle(event):
+        effects = self._transcript_requests.handle(event)
+        for announcement in self.turns.take_unheard_announcements():
+            self._announcements.return_unheard(announcement.failures)
+        for effect in effects:
             self._ring.on_effect(effect, self._now_s())
             self._apply(effect)
         if self._yielding.dropped is not None:
@@ -681,7 +692,11 @@ class Session:
             case InterruptReply():
                 # "stuck": the reply makes no progress. Trailing replies were sent completely: another reply ends them.
                 self._reply_manager.stop_trailing_replies("requested" if effect.reason == "stuck" else effect.reason)
-                self._reply_manager.handle(effect)
+                if effect.reply_id == self._announcements.unheard:  # it is said again, as a reply of its own
+                    self._reply_manager.handle(RetractReply(effect.reply_id))
+                    self.recorder.finish(effect.reply_id.turn, "interrupted", "", self.microphone.clock)
+                else:
+                    self._reply_manager.handle(effect)
             case HoldPlayback():
                 self._reply_manager.hold(effect.reply_id)
             case ReleasePlayback():
@@ -826,6 +841,7 @@ class Session:
 
     def _shut_down(self, failure: str | None = None) -> None:
         """Stops the replies, the records and the audio input. `failure`: why the conversation ended early."""
+        self._life = "ended"
         self._reply_manager.stop(user_left=self._skip_last_reply, failure=failure)
         self._audio_input.stop()
         self.recorder.finish_all(self.microphone.clock, failure)

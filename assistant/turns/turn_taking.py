@@ -67,6 +67,7 @@ from assistant.turns.handlers.commit import on_transcript_expected
 from assistant.turns.handlers.queued_turn_start import start_queued_turn
 from assistant.turns.handlers.requests import on_reply_requested
 from assistant.turns.settings import TurnSettings
+from assistant.turns.state.announcements import Announcement
 from assistant.turns.state.states import (
     AwaitingTranscript,
     ConfirmingSpeech,
@@ -213,6 +214,10 @@ class TurnTaking:
     def continue_after(self, last_turn_number: int) -> None:
         """Counts the next turn from this number on: the conversation began in another process."""
         self._conversation.last_turn_number = max(self._conversation.last_turn_number, last_turn_number)
+
+    def take_unheard_announcements(self) -> tuple[Announcement, ...]:
+        """Removes and returns the announcements that were to be said at once and ended before a word was heard."""
+        return self._conversation.announcements.take_returned()
 
     # ---- what others read ----
 

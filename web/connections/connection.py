@@ -71,10 +71,6 @@ REFILL_TRIES = 20
 model has to be loaded again."""
 
 
-def _stay() -> None:
-    pass
-
-
 @dataclass(slots=True)
 class Connections(Conversations):
     """Runs all conversations of a server."""
@@ -173,18 +169,17 @@ class Connections(Conversations):
         realtime_session = conversation.realtime_session
         realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
         realtime_session.keeper.memory = self.engine_pool.engine_loader.memory
-        leave_rooms = _stay
-        if not guest and call_of(websocket.scope) is None:
-            leave_rooms = self.rooms.join(realtime_session)
+        joins = not guest and call_of(websocket.scope) is None
+        in_rooms = self.rooms.joined(realtime_session) if joins else nullcontext()
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
         try:
-            await self._run(conversation, trace, websocket, claimed)
+            with in_rooms:
+                await self._run(conversation, trace, websocket, claimed)
         except BaseException:
             conversation.hand_over = ended_by(websocket.scope) in {None, DRAINING}
             raise
         finally:
-            leave_rooms()
             if conversation.handover is not None:
                 await conversation.handover.end(keep=conversation.hand_over)
 

@@ -1,7 +1,7 @@
 """POST /v1/announce: a text that is spoken in the rooms of the server's user, in conversations that are open there."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import get_args
 
 from starlette.requests import Request
@@ -45,8 +45,9 @@ class Announcements:
         """Answers POST /v1/announce."""
         self.state.check()
         fields = await self.bodies.fields(request, _FIELDS)
-        said = " ".join(fields["text"].split())
-        if not any(map(str.isalnum, said)):
+        spoken = " ".join(fields["text"].split())
+        if not any(map(str.isalnum, spoken)):
             raise ApiError(400, "invalid_value", "text has no words to speak", "text")
-        announced = self.announce(said, fields.get("rooms"), fields.get("priority", "pause"))
-        await respond(request, JSONResponse({"rooms": [asdict(room) for room in announced]}), send)
+        announced = self.announce(spoken, fields.get("rooms"), fields.get("priority", "pause"))
+        rooms = [{"room": result.room, "state": result.state.value} for result in announced]
+        await respond(request, JSONResponse({"rooms": rooms}), send)

@@ -5,25 +5,24 @@ the clients of client secrets may be anybody: their conversations are not among 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
 from assistant.pipeline.session import CommittedSpeech
-from assistant.pipeline.unasked.announcing import Accepted, Priority
+from assistant.pipeline.unasked.announcing import AnnouncementState, Priority
 from web.rooms.same_question import SameQuestions, SpokenTurn
 from web.rooms.wake_contest import SatelliteId, WakeContest
 from web.session.realtime_session import RealtimeSession
 
-NOBODY_THERE = "nobody there"
-
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """The result of an announcement in a room: "spoken", "waiting", "too many waiting" or "nobody there"."""
+    """The result of an announcement in a room."""
 
     room: str
-    state: str
+    state: AnnouncementState
 
 
 @dataclass(slots=True)
@@ -38,18 +37,18 @@ class UserRooms:
     def __post_init__(self) -> None:
         self._questions = SameQuestions(self._may_take_over)
 
-    def join(self, conversation: RealtimeSession) -> Callable[[], None]:
-        """Adds a conversation whose session is set. Returns what removes it."""
+    @contextmanager
+    def joined(self, conversation: RealtimeSession) -> Generator[None]:
+        """Has a conversation, whose session is set, among those of the user."""
         satellite = SatelliteId(next(self._numbers))
         self._conversations[satellite] = conversation
         conversation.on_wake_word = lambda level_dbfs: self._hear(satellite, level_dbfs)
         conversation.session.answers_speech = lambda speech: self._judge(satellite, speech)
-
-        def leave() -> None:
+        try:
+            yield
+        finally:
             del self._conversations[satellite]
             self._contest.leave(satellite)
-
-        return leave
 
     def announce(self, text: str, rooms: Sequence[str] | None, priority: Priority) -> list[Announced]:
         """Speaks a text in rooms, once in each: where the user has spoken last.
@@ -67,31 +66,31 @@ class UserRooms:
                 *(self._announce_in("", [conversation], text, priority) for conversation in without),
             ]
         by_name = {room.casefold(): (room, here) for room, here in named.items()}
-        announced = []
-        for room in dict.fromkeys(room.casefold() for room in rooms):
-            asked = next(name for name in rooms if name.casefold() == room)
-            name, here = by_name.get(room, (asked, []))
-            announced.append(self._announce_in(name, here[-1:], text, priority))
-        return announced
+        asked: dict[str, str] = {}
+        for room in rooms:
+            asked.setdefault(room.casefold(), room)
+        in_rooms = ((by_name.get(key, (room, []))) for key, room in asked.items())
+        return [self._announce_in(room, here[-1:], text, priority) for room, here in in_rooms]
 
     def _announce_in(
         self, room: str, conversations: Sequence[RealtimeSession], text: str, priority: Priority
     ) -> Announced:
-        if not conversations:
-            return Announced(room, NOBODY_THERE)
-        accepted: Accepted = conversations[0].session.announce(text, priority)
-        return Announced(room, accepted.value)
+        states = [conversation.session.announce(text, priority) for conversation in conversations]
+        return Announced(room, states[0] if states else AnnouncementState.NOBODY_THERE)
 
     def _present(self) -> list[RealtimeSession]:
-        """Returns the conversations whose client hears spoken replies now; where the user spoke last is last."""
+        """Returns the conversations whose client hears spoken replies; the last is the one to announce in.
+
+        That is the one where the user spoke last, of those that are connected; a client that is away may resume.
+        """
         there = [
             conversation
             for conversation in self._conversations.values()
             if conversation.realtime.config.kind == "realtime"
             and conversation.realtime.config.modality == "audio"
-            and not conversation.session.engines.skill_effects.is_unheard()
+            and conversation.session.takes_announcements
         ]
-        return sorted(there, key=lambda conversation: conversation.last_turn_s)
+        return sorted(there, key=lambda conversation: (_is_connected(conversation), conversation.last_turn_s))
 
     def _by_room(self) -> dict[str, list[RealtimeSession]]:
         by_room: dict[str, list[RealtimeSession]] = {}
@@ -130,3 +129,7 @@ class UserRooms:
 
 def _room(conversation: RealtimeSession) -> str:
     return conversation.realtime.config.extensions.room
+
+
+def _is_connected(conversation: RealtimeSession) -> bool:
+    return not conversation.session.engines.skill_effects.is_unheard()

@@ -1,17 +1,21 @@
-"""Says announcements of other programs in a conversation: at once, in the next pause, or not any more.
+"""Speaks announcements of other programs in a conversation, at once or later.
 
-    new ──nobody speaks, or its priority permits it──▶ spoken, as a reply
-     └──▶ waiting ──nobody speaks──▶ spoken
-             └──EXPIRES_S later, or the conversation ends──▶ dropped
+    state     event                                                     next state
+    new       nobody speaks, or its priority permits it                 speaking, as a reply
+    new       otherwise                                                 waiting, behind those of its priority
+    waiting   nobody speaks; urgent: also otherwise                     speaking
+    waiting   `EXPIRES_S` after it was made, or the conversation ends   dropped
+    speaking  another reply or the user ends it before a word of it     waiting, before those of its priority
+    speaking  the voice fails for it `MAX_FAILURES` times               dropped
+    speaking  a word of it was heard                                    spoken
 
 The reply enters the history as far as it was heard, so that the user can ask what was said.
 """
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Literal
+from typing import Literal, get_args
 
 from assistant.events import AnnouncementStarted, SessionEvent
 from assistant.turns.events import ReplyId, ReplyRequested
@@ -26,6 +30,8 @@ Priority = Literal["pause", "now", "urgent"]
 - urgent: at once. What a person says meanwhile is answered after it.
 """
 
+_PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+
 EXPIRES_S = 300.0
 """An announcement that could not begin for this long, in seconds, is dropped: its news is old."""
 
@@ -33,18 +39,29 @@ MAX_WAITING = 10
 """Announcements of one conversation that wait. They are about as much as a person listens to at once."""
 
 
-class Accepted(Enum):
-    """The result of an announcement in one conversation."""
+MAX_FAILURES = 2
+"""An announcement for which the voice has failed this often is dropped."""
+
+
+class AnnouncementState(Enum):
+    """The result of an announcement in one conversation or room."""
 
     SPOKEN = "spoken"
     WAITING = "waiting"
     FULL = "too many waiting"
+    NOBODY_THERE = "nobody there"
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Announcement:
     text: str
+    priority: Priority
     expires_s: float
+    failures: int = 0
+
+    @property
+    def rank(self) -> int:
+        return _PRIORITIES.index(self.priority)
 
 
 @dataclass(slots=True)
@@ -58,12 +75,14 @@ class AnnouncementControl:
         has_overlap: Returns whether somebody speaks during a reply.
         awaits_sound: Returns whether nothing was heard yet of a reply that is due.
         may_begin: Returns whether nobody speaks and no reply is due.
+        is_heard: Returns whether the client is connected. Otherwise announcements wait.
         replying: Returns the active reply.
         before_interrupting: Called before an announcement ends what goes on.
         on_event: Receives the session events.
         asleep: Whether the conversation sleeps; set by the session.
         spoken_asleep: The announcement that was begun while the conversation slept: it does not wake it.
         latest: The latest announcement.
+        unheard: The latest one that ended before a word was heard: it is not in the history.
     """
 
     position: Callable[[], Samples]
@@ -72,55 +91,86 @@ class AnnouncementControl:
     has_overlap: Callable[[], bool]
     awaits_sound: Callable[[], bool]
     may_begin: Callable[[], bool]
+    is_heard: Callable[[], bool]
     replying: Callable[[], ReplyId | None]
     before_interrupting: Callable[[], None]
     on_event: Callable[[SessionEvent], None]
     asleep: bool = False
     spoken_asleep: ReplyId | None = None
     latest: ReplyId | None = None
-    _waiting: deque[_Waiting] = field(default_factory=deque)
-    _beginning: str = ""  # the text whose reply is being requested
+    unheard: ReplyId | None = None
+    _waiting: list[_Announcement] = field(default_factory=list)  # the most urgent and oldest first
+    _begins: _Announcement | None = None  # its reply is being requested
+    _spoken: _Announcement | None = None  # the latest
 
-    def announce(self, text: str, priority: Priority, now_s: float) -> Accepted:
-        """Says the text now or later. The caller bounds its length."""
-        if self._begins(priority):
-            self._begin(text)
-            return Accepted.SPOKEN
+    def announce(self, text: str, priority: Priority, now_s: float) -> AnnouncementState:
+        """Speaks the text now or later. The caller bounds its length."""
+        announcement = _Announcement(text, priority, now_s + EXPIRES_S)
+        if self._is_first(announcement) and self._may_speak(announcement):
+            self._begin(announcement)
+            return AnnouncementState.SPOKEN
         if len(self._waiting) >= MAX_WAITING:
-            return Accepted.FULL
-        self._waiting.append(_Waiting(text, now_s + EXPIRES_S))
-        return Accepted.WAITING
+            return AnnouncementState.FULL
+        self._waiting.append(announcement)
+        self._waiting.sort(key=lambda waiting: -waiting.rank)
+        return AnnouncementState.WAITING
 
     def on_frame(self, now_s: float) -> None:
-        """Begins the oldest announcement that may begin, and drops what has expired. Called with every frame."""
+        """Begins the first announcement that may begin, and drops what has expired. Called with every frame."""
         if not self._waiting:
             return
-        while self._waiting and now_s >= self._waiting[0].expires_s:
-            self._waiting.popleft()
-        if self._waiting and self.may_begin():
-            self._begin(self._waiting.popleft().text)
+        self._waiting = [waiting for waiting in self._waiting if now_s < waiting.expires_s]
+        if self._waiting and self._has_its_turn(self._waiting[0]):
+            self._begin(self._waiting.pop(0))
+
+    def return_unheard(self, failures: int) -> None:
+        """Lets the latest announcement wait again, because it ended before a word of it was heard.
+
+        `failures`: how often the voice has failed for it now.
+        """
+        if (announcement := self._spoken) is None:
+            return
+        announcement, self._spoken = replace(announcement, failures=announcement.failures + failures), None
+        self.unheard = self.latest
+        if announcement.failures < MAX_FAILURES:
+            self._waiting.insert(0, announcement)
+            self._waiting.sort(key=lambda waiting: -waiting.rank)
 
     @property
     def sounds_asleep(self) -> bool:
         """Whether an announcement plays that was begun while the conversation slept."""
         return self.spoken_asleep is not None and self.spoken_asleep == self.replying()
 
-    def _begins(self, priority: Priority) -> bool:
-        """Returns whether an announcement begins at once."""
-        if self.may_begin():
-            return not self._waiting  # others were first
-        in_reply = self.phase() is Phase.REPLYING and not (self.has_overlap() or self.awaits_sound())
-        return priority == "urgent" or (priority == "now" and in_reply)
+    def _is_first(self, announcement: _Announcement) -> bool:
+        return not self._waiting or self._waiting[0].rank < announcement.rank
 
-    def _begin(self, text: str) -> None:
+    def _may_speak(self, announcement: _Announcement) -> bool:
+        """Returns whether a new announcement begins at once."""
+        in_reply = self.phase() is Phase.REPLYING and not (self.has_overlap() or self.awaits_sound())
+        return self._has_its_turn(announcement) or (
+            announcement.priority == "now" and in_reply and self.is_heard() and self._outranks_reply(announcement)
+        )
+
+    def _has_its_turn(self, announcement: _Announcement) -> bool:
+        """Returns whether an announcement begins that is the first: who speaks before a "now" is answered first."""
+        urgent = announcement.priority == "urgent" and self._outranks_reply(announcement)
+        return self.is_heard() and (urgent or self.may_begin())
+
+    def _outranks_reply(self, announcement: _Announcement) -> bool:
+        """Returns whether no announcement of this priority or a higher one is being spoken."""
+        is_spoken = self.latest is not None and self.latest == self.replying()
+        return not is_spoken or self._spoken is None or self._spoken.rank < announcement.rank
+
+    def _begin(self, announcement: _Announcement) -> None:
         if not self.may_begin():
             self.before_interrupting()
-        self._beginning = text
-        self.dispatch(ReplyRequested(self.position(), "announcement", text, at_once=True))
-        self._beginning = ""
+        self._begins = announcement
+        self.dispatch(ReplyRequested(self.position(), "announcement", announcement.text, at_once=True))
+        self._begins = None
 
     def on_commit(self, reply_id: ReplyId) -> None:
         """Reports an announcement whose reply is about to be committed, so that clients know it beforehand."""
-        if self._beginning:
+        if self._begins is not None:
+            self._spoken, self._begins = self._begins, None
             self.latest, self.spoken_asleep = reply_id, reply_id if self.asleep else None
-            self.on_event(AnnouncementStarted(reply_id, self._beginning))
+            self.on_event(AnnouncementStarted(reply_id, self._spoken.text))

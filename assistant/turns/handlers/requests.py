@@ -65,8 +65,8 @@ def _start(conversation: Conversation, event: ReplyRequested, unheard: Announcem
     match event.origin:
         case "requested" | "ring":
             return answer_history(conversation, event.position)
-        case "announcement":  # one that was replaced unheard is said after it
-            new = Announcement(event.text)
+        case "announcement":
+            new = Announcement(event.text, at_once=True)
             return start_literal_reply(conversation, event.position, "announcement", event.text, announcement=new)
         case origin:
             if unheard is not None:

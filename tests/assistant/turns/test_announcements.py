@@ -61,13 +61,22 @@ def test_speech_during_an_announcement_at_once_becomes_a_turn() -> None:
     assert scene.phase() in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT}
 
 
-def test_announcement_that_is_replaced_unheard_is_said_after_it() -> None:
+def test_announcement_at_once_that_is_replaced_unheard_is_returned() -> None:
     scene = Scene()
     scene.handle(ReplyRequested(at(0), "announcement", "Dinner.", at_once=True))
     scene.handle(ReplyRequested(at(0), "announcement", "Fire.", at_once=True))
+    assert [returned.text for returned in scene.turns.take_unheard_announcements()] == ["Dinner."]
     scene.progress(ReplyId(2, 1), 1)
     scene.handle(ReplyEnded(at(20), ReplyId(2, 1)))
-    assert PrepareReply(ReplyId(3, 1), "Dinner.", text_is_reply=True) in scene.silence(20)
+    assert scene.silence(20) == ()
+    assert scene.turns.take_unheard_announcements() == ()
+
+
+def test_announcement_at_once_that_failed_is_returned() -> None:
+    scene = Scene()
+    scene.handle(ReplyRequested(at(0), "announcement", "Dinner.", at_once=True))
+    scene.handle(ReplyEnded(at(20), FIRST))
+    assert [returned.failures for returned in scene.turns.take_unheard_announcements()] == [1]
 
 
 def test_unheard_announcement_is_repeated() -> None:
@@ -109,9 +118,10 @@ def test_committed_input_precedes_unheard_announcement() -> None:
     assert announcement_count(scene) == 2
 
 
-def test_announcement_repeated_by_request_is_not_repeated_again() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_announcement_repeated_by_request_is_not_repeated_again(at_once: bool) -> None:
     scene = Scene()
-    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done.", at_once=at_once))
     scene.silence(20)
     again = ReplyId(2, 1)
     assert scene.handle(ReplyRequested(at(20), "repeated", "Your timer is done.")) == (
@@ -122,6 +132,7 @@ def test_announcement_repeated_by_request_is_not_repeated_again() -> None:
     scene.progress(again, 4)
     scene.handle(ReplyEnded(at(3000), again))
     assert scene.silence(3000) == ()
+    assert scene.turns.take_unheard_announcements() == ()
 
 
 def test_cancelled_announcement_is_not_repeated() -> None:

@@ -11,7 +11,7 @@ from support.conversations.session_harness import LONG, SessionHarness
 from support.engines.scripted_engines import Answer
 
 from assistant.history.items import AssistantMessage
-from assistant.pipeline.unasked.announcing import EXPIRES_S, MAX_WAITING
+from assistant.pipeline.unasked.announcing import EXPIRES_S, MAX_WAITING, AnnouncementState
 from assistant.turns.state.states import Phase
 from assistant.turns.words.wake_phrase import WakePhrase
 from audio.frame import Frame
@@ -23,6 +23,7 @@ from web.rooms.user_rooms import Announced, UserRooms
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.leaves_no_tasks]
 
+SPOKEN, WAITING, FULL, NOBODY_THERE = AnnouncementState
 QUESTION, OTHER = "what time is it", "turn the heating off in the bath"
 
 
@@ -37,13 +38,16 @@ class Home:
     @asynccontextmanager
     async def running(self, kitchen: str = "Kitchen", hall: str = "Hall") -> AsyncGenerator["Home"]:
         async with self.kitchen.running(), self.hall.running():
-            leave = [self.rooms.join(one.talk) for one in (self.kitchen, self.hall)]
-            await self.kitchen.update(repartee={"room": kitchen, "playout": False})
-            await self.hall.update(repartee={"room": hall, "playout": False})
-            await self.both(200, 0, 0)
-            yield self
-            for one in leave:
-                one()
+            with self.rooms.joined(self.kitchen.talk), self.rooms.joined(self.hall.talk):
+                yield await self._begin(kitchen, hall)
+
+    async def _begin(self, kitchen: str, hall: str) -> "Home":
+        await self.kitchen.update(repartee={"room": kitchen, "playout": False})
+        await self.hall.update(repartee={"room": hall, "playout": False})
+        self.kitchen.session.engines.skill_effects.is_unheard = lambda: self.kitchen.talk.speaker.is_disconnected
+        self.hall.session.engines.skill_effects.is_unheard = lambda: self.hall.talk.speaker.is_disconnected
+        await self.both(200, 0, 0)
+        return self
 
     async def both(self, ms: int, kitchen: int, hall: int) -> None:
         """Sends sound of these levels in both rooms, in real time."""
@@ -181,7 +185,7 @@ async def test_announcement_does_not_wake_a_sleeping_conversation() -> None:
     async with Home().running() as home:
         sleep_until_word(home.hall, 60_000)
         await home.both(300, 0, 0)
-        assert home.rooms.announce("Dinner.", ["Hall"], "pause") == [Announced("Hall", "spoken")]
+        assert home.rooms.announce("Dinner.", ["Hall"], "pause") == [Announced("Hall", SPOKEN)]
         await home.both(3000, 0, 4000)
         assert home.answers == (0, 1)
         assert home.hall.session.wake_word is not None
@@ -244,7 +248,7 @@ async def test_satellite_that_yields_keeps_no_words_and_no_record() -> None:
 
 async def test_announcement_is_spoken_at_once_where_nobody_speaks() -> None:
     async with Home().running() as home:
-        assert home.rooms.announce("Dinner.", ["hall"], "pause") == [Announced("Hall", "spoken")]
+        assert home.rooms.announce("Dinner.", ["hall"], "pause") == [Announced("Hall", SPOKEN)]
         await home.both(2000, 0, 0)
         assert home.answers == (0, 1)
         (item,) = home.hall.session.history.items
@@ -268,7 +272,7 @@ async def test_announcement_opens_no_window_without_the_wake_phrase() -> None:
 async def test_announcement_waits_for_a_person_and_for_their_answer() -> None:
     async with Home().running() as home:
         await home.both(400, 8000, 0)
-        assert home.rooms.announce("Dinner.", ["Kitchen"], "now") == [Announced("Kitchen", "waiting")]
+        assert home.rooms.announce("Dinner.", ["Kitchen"], "now") == [Announced("Kitchen", WAITING)]
         await home.both(300, 8000, 0)
         await home.both(4000, 0, 0)
         texts = [done["output"][0]["content"][0]["transcript"] for done in home.kitchen.done]
@@ -278,7 +282,7 @@ async def test_announcement_waits_for_a_person_and_for_their_answer() -> None:
 async def test_urgent_announcement_is_spoken_while_a_person_speaks() -> None:
     async with Home().running() as home:
         await home.both(400, 8000, 0)
-        assert home.rooms.announce("Fire.", ["Kitchen"], "urgent") == [Announced("Kitchen", "spoken")]
+        assert home.rooms.announce("Fire.", ["Kitchen"], "urgent") == [Announced("Kitchen", SPOKEN)]
         await home.both(300, 8000, 0)
         await home.both(5000, 0, 0)
         texts = [done["output"][0]["content"][0]["transcript"] for done in home.kitchen.done]
@@ -291,7 +295,7 @@ async def test_only_now_ends_a_reply(priority: str) -> None:
         await home.both(700, 8000, 0)
         await home.both(2000, 0, 0)
         (state,) = home.rooms.announce("Dinner.", ["Kitchen"], priority)  # type: ignore[arg-type]
-        assert state.state == ("spoken" if priority == "now" else "waiting")
+        assert state.state == (SPOKEN if priority == "now" else WAITING)
         await home.both(1000, 0, 0)
         assert [done["status"] for done in home.kitchen.done][:1] == (["cancelled"] if priority == "now" else [])
 
@@ -300,20 +304,95 @@ async def test_announcement_expires_and_the_queue_is_bounded() -> None:
     async with Home(answer=LONG).running() as home:
         await home.both(400, 8000, 0)
         results = [home.rooms.announce(f"News {n}.", ["Kitchen"], "pause")[0].state for n in range(MAX_WAITING + 1)]
-        assert results == ["waiting"] * MAX_WAITING + ["too many waiting"]
+        assert results == [WAITING] * MAX_WAITING + [FULL]
         home.kitchen.session._announcements.on_frame(asyncio.get_running_loop().time() + EXPIRES_S + 1)
-        assert home.rooms.announce("Late.", ["Kitchen"], "pause") == [Announced("Kitchen", "waiting")]
+        assert home.rooms.announce("Late.", ["Kitchen"], "pause") == [Announced("Kitchen", WAITING)]
 
 
 async def test_client_that_reads_hears_no_announcement() -> None:
     async with Home().running() as home:
         await home.hall.update(output_modalities=["text"])
-        assert home.rooms.announce("Dinner.", None, "urgent") == [Announced("Kitchen", "spoken")]
-        assert home.rooms.announce("Dinner.", ["Hall"], "urgent") == [Announced("Hall", "nobody there")]
+        assert home.rooms.announce("Dinner.", None, "urgent") == [Announced("Kitchen", SPOKEN)]
+        assert home.rooms.announce("Dinner.", ["Hall"], "urgent") == [Announced("Hall", NOBODY_THERE)]
 
 
-async def test_client_that_is_gone_is_not_there() -> None:
+async def test_announcement_waits_for_a_client_that_may_resume() -> None:
     async with Home().running() as home:
-        home.hall.session.engines.skill_effects.is_unheard = lambda: True
-        assert home.rooms.announce("Dinner.", None, "pause") == [Announced("Kitchen", "spoken")]
-        assert home.rooms.announce("Dinner.", ["Hall"], "pause") == [Announced("Hall", "nobody there")]
+        home.hall.talk.on_disconnect()
+        announced = home.rooms.announce("Dinner.", None, "urgent")
+        assert set(announced) == {Announced("Kitchen", SPOKEN), Announced("Hall", WAITING)}
+        await asyncio.sleep(5)
+        assert home.hall.done == []
+        home.hall.resume()
+        await home.both(2000, 0, 0)
+        assert spoken_in(home.hall) == ["Dinner."]
+
+
+async def test_connected_client_of_a_room_is_preferred() -> None:
+    async with Home().running("Hall", "Hall") as home:
+        home.hall.talk.last_turn_s = 1.0
+        home.hall.talk.on_disconnect()
+        assert home.rooms.announce("Dinner.", None, "pause") == [Announced("Hall", SPOKEN)]
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 0)
+
+
+async def test_announcement_while_conversations_begin_and_end() -> None:
+    rooms, new, leaving = UserRooms(), SessionHarness(), SessionHarness()
+    with rooms.joined(new.talk), rooms.joined(leaving.talk):
+        assert rooms.announce("Dinner.", None, "urgent") == [Announced("", WAITING)] * 2
+        async with new.running(), leaving.running():
+            await asyncio.sleep(0.2)
+            leaving.session.announce_end()
+            assert rooms.announce("Later.", None, "pause") == [Announced("", WAITING)]
+        assert rooms.announce("Dinner.", None, "urgent") == []
+
+
+# ---- announcements that replace each other ----
+
+
+def spoken_in(harness: SessionHarness) -> list[str]:
+    """The words of the completed replies."""
+    done = [done["output"][0]["content"][0]["transcript"] for done in harness.done if done["status"] == "completed"]
+    announced = {event["response_id"] for event in harness.events("repartee.announcement")}
+    assert announced == {done["id"] for done in harness.done}, "each is announced to the client"
+    return done
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+async def test_replaced_unheard_announcement_follows_and_leaves_nothing(asleep: bool) -> None:
+    async with Home().running() as home:
+        if asleep:
+            sleep_until_word(home.hall, 60_000)
+            await home.both(300, 0, 0)
+        assert home.rooms.announce("Dinner.", ["Hall"], "pause") == [Announced("Hall", SPOKEN)]
+        assert home.rooms.announce("Fire.", ["Hall"], "urgent") == [Announced("Hall", SPOKEN)]
+        await home.both(6000, 0, 0)
+        assert spoken_in(home.hall) == ["Fire.", "Dinner."]
+        assert [item.text for item in home.hall.session.history.items if isinstance(item, AssistantMessage)] == [
+            "Fire.",
+            "Dinner.",
+        ]
+        if asleep:
+            assert home.hall.session.wake_word is not None
+            assert not home.hall.session.wake_word.awake
+
+
+async def test_announcement_of_the_same_priority_is_not_cut() -> None:
+    async with Home().running() as home:
+        assert home.rooms.announce("Fire.", ["Hall"], "urgent") == [Announced("Hall", SPOKEN)]
+        assert home.rooms.announce("Leave the house.", ["Hall"], "urgent") == [Announced("Hall", WAITING)]
+        await home.both(6000, 0, 0)
+        assert spoken_in(home.hall) == ["Fire.", "Leave the house."]
+
+
+async def test_urgent_announcement_precedes_those_that_wait() -> None:
+    async with Home().running() as home:
+        await home.both(400, 0, 8000)
+        for text, priority in (("Dinner.", "pause"), ("Tea.", "pause"), ("Rain.", "now")):
+            assert home.rooms.announce(text, ["Hall"], priority) == [Announced("Hall", WAITING)]  # type: ignore[arg-type]
+        await home.both(300, 0, 8000)
+        assert home.rooms.announce("Fire.", ["Hall"], "urgent") == [Announced("Hall", SPOKEN)]
+        await home.both(12_000, 0, 0)
+        texts = [done["output"][0]["content"][0]["transcript"] for done in home.hall.done]
+        assert texts == ["Fire.", "It is ten.", "Rain.", "Dinner.", "Tea."]
