@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from assistant.home import PlannedCalls, ServiceCall
+from assistant.home import Device, PlannedCalls, ServiceCall
 from assistant.skills.alarms.replies import find_clock, not_past, say_moment
 from assistant.skills.answers import FAULT, HomeAction, SetAlarm, SkillAnswer, SkillContext, each_effect, joined_effect
 from assistant.skills.dialog.memory import AlarmSet, ServiceAsked
@@ -25,6 +25,11 @@ _OPPOSITES = {
     "media_pause": "media_play",
 }
 """Services with the one that follows after a while. A lock is never opened by itself."""
+_ENDING = frozenset({"turn_on", "open_cover", "unlock"})
+"""Services whose opposite ends them: "on for ten minutes" is off afterwards, even if it is on already."""
+_MAX_NAMED = 6
+"""Names that are told. More are told in the user's words."""
+_BEFORE = {later: first for first, later in _OPPOSITES.items()}
 _DONE = {
     "turn_on": "home_on",
     "turn_off": "home_off",
@@ -45,7 +50,12 @@ def is_plannable(answer: SkillAnswer, time: TemplateMatch) -> bool:
 
 
 def planned(
-    answer: SkillAnswer, time: TemplateMatch, context: SkillContext, language: Language, home: str
+    answer: SkillAnswer,
+    time: TemplateMatch,
+    context: SkillContext,
+    language: Language,
+    home: str,
+    devices: Sequence[Device] = (),
 ) -> SkillAnswer:
     """Returns the answer that plans what `answer` would do now.
 
@@ -55,6 +65,7 @@ def planned(
         context: The context of the answer.
         language: Gives the sentences.
         home: The `HomePort.key`.
+        devices: The devices with their present states.
     """
     if len(context.running.planned) >= MAX_PLANNED:
         return SkillAnswer(language.say("planned_enough", count=language.phrases.count(MAX_PLANNED)), SKILL)
@@ -66,7 +77,10 @@ def planned(
     if time.intent == _FOR:
         opposite = _opposite(_actions(answer))
         assert opposite is not None, "it is plannable"
-        calls, done = opposite, _done(opposite, answer, language)
+        calls = _way_back(opposite, devices)
+        if not calls:
+            return replace(answer, text=f"{answer.text} {language.say('planned_nothing')}")
+        done = _done(calls, _what(opposite, calls, devices, answer, language), language)
     about = done.rstrip(" .").replace(". ", ", ")
     failed = language.say("home_failed_late", what=about, fault=FAULT)
     effect = SetAlarm(local_time, failed, about, weekdays=weekdays, planned=PlannedCalls(calls, home))
@@ -94,10 +108,43 @@ def _opposite(actions: Sequence[HomeAction]) -> tuple[ServiceCall, ...] | None:
     return tuple(replace(call, service=_OPPOSITES[call.service]) for call in calls)
 
 
-def _done(calls: Sequence[ServiceCall], answer: SkillAnswer, language: Language) -> str:
+def _way_back(opposite: Sequence[ServiceCall], devices: Sequence[Device]) -> tuple[ServiceCall, ...]:
+    """Returns those of the opposite calls that restore a state: what does not change now does not change later.
+
+    If nothing changes, what is limited in time still ends: the oven that is on already is off after ten minutes.
+    """
+    states = {device.id: device for device in devices}
+
+    def changes(target: str, service: str) -> bool:
+        device = states.get(target)
+        return device is not None and device.is_on == (service not in _ENDING)
+
+    changed = [
+        replace(call, targets=tuple(target for target in call.targets if changes(target, _BEFORE[call.service])))
+        for call in opposite
+    ]
+    restored = tuple(call for call in changed if call.targets)
+    return restored or tuple(call for call in opposite if _BEFORE[call.service] in _ENDING)
+
+
+def _what(
+    opposite: Sequence[ServiceCall],
+    calls: Sequence[ServiceCall],
+    devices: Sequence[Device],
+    answer: SkillAnswer,
+    language: Language,
+) -> str:
+    """Returns what is restored: the user's words; the names of the devices if it is only a part of what was meant."""
+    targets = frozenset(target for call in calls for target in call.targets)
+    names = [device.name for device in devices if device.id in targets]
+    if tuple(opposite) == tuple(calls) or len(names) > _MAX_NAMED:
+        asked = answer.subjects[0]
+        return asked.name if isinstance(asked, ServiceAsked) else ""
+    return language.phrases.join(names)
+
+
+def _done(calls: Sequence[ServiceCall], what: str, language: Language) -> str:
     """Returns what is said about these calls: "Kitchen light off."."""
-    asked = answer.subjects[0]
-    what = asked.name if isinstance(asked, ServiceAsked) else ""
     return language.say(_DONE[calls[0].service], of=None, what=what)
 
 

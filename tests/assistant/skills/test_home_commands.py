@@ -11,6 +11,7 @@ from support.texts.sentence_table import Section, sentence_cases
 from assistant.home import Device, HomeState, names_key
 from assistant.skills.answers import AlarmState, CancelAlarms, Running, SetAlarm, SkillAnswer
 from assistant.skills.dialog.memory import Memory, Remember
+from assistant.skills.languages.language import LANGUAGES
 
 
 def ask(said: str, code: str = "en", **context: object) -> SkillAnswer | None:
@@ -191,3 +192,38 @@ def test_lock_is_never_opened_after_a_while() -> None:
         done_by(ask_home(home, "unlock the front door for ten minutes")) == "unlock lock.door; Fri 22:53 lock lock.door"
     )
     assert done_by(ask_home(home, "lock the front door for ten minutes")) == "-"
+
+
+TOGETHER = {"en": "everything", "de": "alles", "fr": "tout", "es": "todo"}
+FOR_AN_HOUR = {
+    "en": "turn off {} for an hour",
+    "de": "mach {} für eine Stunde aus",
+    "fr": "éteins {} pendant une heure",
+    "es": "apaga {} durante una hora",
+}
+
+
+def kettle_and_oven() -> QuietHome:
+    return home_with(
+        Device("switch.oven", "Oven", "off", "switch"),
+        Device("switch.plug", "Plug", "unknown", "switch"),
+        Device("switch.kettle", "Kettle", "on", "switch"),
+        Device("light.desk", "Desk", "on", "light"),
+    )
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_what_was_off_before_stays_off_after_a_while(code: str) -> None:
+    off, later = "turn_off switch.oven switch.plug switch.kettle; turn_off light.desk", "Fri 23:43"
+    said = FOR_AN_HOUR[code].format(TOGETHER[code])
+    answer = ask_home(kettle_and_oven(), said, code)
+    assert done_by(answer) == f"{off}; {later} turn_on switch.kettle, turn_on light.desk"
+    assert answer is not None
+    assert "Kettle" in answer.text
+    assert "Oven" not in answer.text
+    assert done_by(ask_home(kettle_and_oven(), FOR_AN_HOUR[code].format("Oven"), code)) == "turn_off switch.oven"
+
+
+def test_what_is_on_already_ends_after_a_while() -> None:
+    answer = ask_home(kettle_and_oven(), "turn on the kettle for ten minutes")
+    assert done_by(answer) == "turn_on switch.kettle; Fri 22:53 turn_off switch.kettle"
