@@ -214,6 +214,14 @@ def timer_effects(effect: SkillEffect | None) -> tuple[TimerEffect, ...]:
     return tuple(part for part in each_effect(effect) if isinstance(part, TimerEffect))
 
 
+def changes_home(effect: SkillEffect | None) -> bool:
+    """Returns whether `effect` changes a home, now or later."""
+    return any(
+        isinstance(part, HomeAction) or (isinstance(part, SetAlarm) and part.planned is not None)
+        for part in each_effect(effect)
+    )
+
+
 def list_effects(effect: SkillEffect | None) -> tuple[ListEffect, ...]:
     """Returns the effects in `effect` that are about lists and notes, in order."""
     return tuple(part for part in each_effect(effect) if isinstance(part, ListEffect))

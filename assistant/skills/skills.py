@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assistant.home import HomePort
-from assistant.skills.answers import SkillAnswer, SkillContext
+from assistant.skills.answers import SkillAnswer, SkillContext, changes_home
 from assistant.skills.dialog.answers import name_chosen
 from assistant.skills.dialog.refusals import refusal
-from assistant.skills.dialog.several import answer_several
+from assistant.skills.dialog.several import answer_several, elided
+from assistant.skills.dialog.taken_back import TakenBack
 from assistant.skills.installed import sentence_skills
 from assistant.skills.kinds import Match, MatchingSkill, SentenceSkill
 from assistant.skills.languages.language import ability_of, base_language, load_language, read_skill
@@ -111,13 +112,17 @@ class Skills:
     def answer(self, text: str, context: SkillContext) -> SkillAnswer | None:
         """Returns the answer to `text` in the language of the context; None if a language model should answer.
 
-        An answer to an open question comes first, then what refers to the last request, then a request of its own,
-        then several requests. Raises RuntimeError before `load` of that language.
+        A request that is taken back in the same breath is dropped. An answer to an open question comes first, then
+        what refers to the last request, then a request of its own, then several requests. Raises RuntimeError before
+        `load` of that language.
         """
         code = base_language(context.language)
         if code is None or len(text) > _MAX_REQUEST_CHARS:
             return None
         joint = self._tables_of(code).joint
+        taken = self._taken_back(text, context, code)
+        if taken is not None:
+            return self._left_of(taken, context, code)
         if self._ends_in_free_words(text, code):
             # Free words take in all that follows: "remember that I'm vegetarian and set a timer for ten minutes".
             several = answer_several(
@@ -129,6 +134,30 @@ class Skills:
         if answer is not None and not answer.missing:
             return answer
         return answer_several(text, context, joint, lambda part, then: self._answer_one(part, then, code)) or answer
+
+    def _taken_back(self, text: str, context: SkillContext, code: str) -> TakenBack | None:
+        """Returns how `text` takes a request back that is understood; None if it does not."""
+        taken = self._tables_of(code).words.taken_back.split(text)
+        if taken is None or taken.repeats:
+            return None
+        if context.running.ringing and self._only_stops_ring(taken.words, code):
+            return None
+        match = None if taken.has_pause else self.match(text, code)
+        if match is not None and match.open_ended and not match.missing:
+            return None  # "remind me to tell Anna never mind"
+        dropped = self.answer(taken.request, context)
+        if dropped is None or dropped.missing:
+            return None
+        # "A timer for five minutes, no, eight" refers to what was just set.
+        return None if taken.is_correction and not changes_home(dropped.effect) else taken
+
+    def _left_of(self, taken: TakenBack, context: SkillContext, code: str) -> SkillAnswer | None:
+        """Returns the answer to what follows a request that was taken back; None if it is not understood."""
+        if not taken.later:
+            return SkillAnswer(self._tables_of(code).language.say("dropped"), "dialog")
+        return self.answer(taken.later, context) or elided(
+            taken.request.split(), taken.later, context, lambda part, then: self._answer_one(part, then, code)
+        )
 
     def _ends_in_free_words(self, text: str, code: str) -> bool:
         match = self.match(text, code)

@@ -81,7 +81,7 @@ def _split(
         words = before.split()
         rest = _understood(answer(after, later))
         if rest is None and elides:
-            rest = _elided(words, after, replace(later, memory=Memory()), answer)
+            rest = elided(words, after, replace(later, memory=Memory()), answer)
         if rest is not None:
             return first, rest
         if (more := _split(after, later, joint, answer, next_new, elides=elides)) is not None:
@@ -89,7 +89,7 @@ def _split(
     return None
 
 
-def _elided(words: Sequence[str], after: str, context: SkillContext, answer: Answer) -> SkillAnswer | None:
+def elided(words: Sequence[str], after: str, context: SkillContext, answer: Answer) -> SkillAnswer | None:
     """Returns the answer to a part that shares its first words with the part before: "set alarms for six and seven".
 
     With a verb of its own it is about no earlier alarm. More shared words must make a request that lacks nothing.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from assistant.skills.dialog.taken_back import TakenBackWords, taken_back_words
 from assistant.skills.languages.language import DIALOG, read_skill
 
 
@@ -17,6 +18,7 @@ class DialogWords:
         acknowledgements: Complete utterances that ask for nothing: "okay".
         wishes: Words that make a request of a statement: "I want".
         continuing: Words before the part of the last request that changes, longest first: "what about".
+        taken_back: Words that take a request back.
     """
 
     joints: tuple[str, ...]
@@ -26,6 +28,7 @@ class DialogWords:
     acknowledgements: frozenset[str]
     wishes: frozenset[str]
     continuing: tuple[str, ...]
+    taken_back: TakenBackWords
 
     def continued(self, text: str) -> str | None:
         """Returns what follows a word of `continuing` in `text`; None if it begins otherwise."""
@@ -46,4 +49,5 @@ def dialog_words(code: str) -> DialogWords:
         frozenset(map(str, data["acknowledgements"])),
         frozenset(data["wishes"].split()),
         tuple(sorted(data["continuing"], key=len, reverse=True)),
+        taken_back_words(data),
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from assistant.home import Device, PlannedCalls, ServiceCall
+from assistant.home import Device, HomePort, PlannedCalls, ServiceCall
 from assistant.skills.alarms.replies import find_clock, not_past, say_moment
 from assistant.skills.answers import FAULT, HomeAction, SetAlarm, SkillAnswer, SkillContext, each_effect, joined_effect
 from assistant.skills.dialog.memory import AlarmSet, ServiceAsked
@@ -50,12 +50,7 @@ def is_plannable(answer: SkillAnswer, time: TemplateMatch) -> bool:
 
 
 def planned(
-    answer: SkillAnswer,
-    time: TemplateMatch,
-    context: SkillContext,
-    language: Language,
-    home: str,
-    devices: Sequence[Device] = (),
+    answer: SkillAnswer, time: TemplateMatch, context: SkillContext, language: Language, home: HomePort
 ) -> SkillAnswer:
     """Returns the answer that plans what `answer` would do now.
 
@@ -64,8 +59,7 @@ def planned(
         time: The time.
         context: The context of the answer.
         language: Gives the sentences.
-        home: The `HomePort.key`.
-        devices: The devices with their present states.
+        home: The home of the devices.
     """
     if len(context.running.planned) >= MAX_PLANNED:
         return SkillAnswer(language.say("planned_enough", count=language.phrases.count(MAX_PLANNED)), SKILL)
@@ -77,13 +71,14 @@ def planned(
     if time.intent == _FOR:
         opposite = _opposite(_actions(answer))
         assert opposite is not None, "it is plannable"
+        devices = () if home.state is None else home.state.devices
         calls = _way_back(opposite, devices)
         if not calls:
             return replace(answer, text=f"{answer.text} {language.say('planned_nothing')}")
         done = _done(calls, _what(opposite, calls, devices, answer, language), language)
     about = done.rstrip(" .").replace(". ", ", ")
     failed = language.say("home_failed_late", what=about, fault=FAULT)
-    effect = SetAlarm(local_time, failed, about, weekdays=weekdays, planned=PlannedCalls(calls, home))
+    effect = SetAlarm(local_time, failed, about, weekdays=weekdays, planned=PlannedCalls(calls, home.key))
     text = _announced(time, done, effect, context.now, language)
     subject = AlarmSet(time, local_time, about, is_planned=True)
     if time.intent == _FOR:

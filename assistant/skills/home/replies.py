@@ -232,9 +232,8 @@ class HomeSkill:
             return _match_of(replace(answer, question=replace(answer.question, time_phrase=phrase)))
         if not is_plannable(answer, time):
             return None
-        key, state = self.home.key, self.home.state
-        devices = () if state is None else state.devices
-        return Match(SKILL, lambda context: planned(answer, time, context, tables.language, key, devices), at_home=True)
+        home = self.home
+        return Match(SKILL, lambda context: planned(answer, time, context, tables.language, home), at_home=True)
 
     def _cancel(self, tables: HomeTables, text: str, room: str) -> Match | None:
         """Returns the match that cancels what is planned for devices: "cancel the light in ten minutes"."""
