@@ -292,7 +292,7 @@ class ReplyStopped:
 
 @dataclass(frozen=True, slots=True)
 class ItemForgotten:
-    """The oldest item was removed from the history, because the history has reached its maximum number of items."""
+    """An item was removed from the history, because there are too many, or because it is answered elsewhere."""
 
     item: ItemId
 

@@ -372,6 +372,17 @@ class History:
         elif item is not None:
             self.delete(item)
 
+    def remove_question(self, reply_id: ReplyId) -> tuple[ItemId, ...]:
+        """Removes the user's words that a reply answers, because they are answered elsewhere. Returns their items."""
+        reply = self._replies.get(reply_id)
+        before = takewhile(lambda item: item.id != reply, self._items)
+        spoken = [item for item in before if isinstance(item, UserMessage) and item.spoken]
+        first = next((number for number in range(len(spoken) - 1, -1, -1) if not spoken[number].continues), 0)
+        removed = tuple(item.id for item in spoken[first:])
+        for item in removed:
+            self.delete(item)
+        return removed
+
     def withdraw(self, reply_id: ReplyId, audio_end: ReplySamples, unheard: Sequence[Stretch]) -> str:
         """Takes the reply out of the prompt, because the user's turn continues. Returns the words that were heard.
 

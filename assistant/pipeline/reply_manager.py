@@ -187,6 +187,12 @@ class ReplyManager:
         production = self._replies.get(reply_id)
         return production is not None and production.has_effect
 
+    def withdraw_turn(self, reply_id: ReplyId) -> None:
+        """Undoes a reply of which nothing was heard, and removes the words that it answers."""
+        for item in self.history.remove_question(reply_id):
+            self.context.on_event(ItemForgotten(item))
+        self.handle(RetractReply(reply_id))
+
     def prepare(self, effect: PrepareReply, reply_options: ReplyOptions, ring: RingSound | None = None) -> None:
         """Starts the life of a reply: it is made, and its audio is held at the gate. `ring`: what it rings."""
         if effect.foreseen:

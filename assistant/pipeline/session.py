@@ -207,6 +207,7 @@ class Session:
     _queued_turns: set[int] = field(default_factory=set)  # turns whose segment opens later
     _levels: LevelHistory = field(default_factory=LevelHistory)
     _yielding: Yielding = field(default_factory=Yielding)
+    _answered_speech: ReplyId | None = None  # the last reply to speech
     _life: Literal["new", "running", "ended"] = "new"
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
@@ -787,7 +788,18 @@ class Session:
     def reply_may_be_taken_over(self) -> bool:
         """Whether a satellite in another room may give the reply instead: nothing of it was heard or done."""
         replying = self.turns.replying
-        return replying is not None and self.turns.reply_awaits_sound and not self._reply_manager.has_effect(replying)
+        if replying is None or replying != self._answered_speech:
+            return False
+        return self.turns.reply_awaits_sound and not self._reply_manager.has_effect(replying)
+
+    def withdraw_turn(self) -> None:
+        """Gives up the reply and the words that it answers, as if they had not been heard; see `yield_turn`."""
+        if not self.reply_may_be_taken_over or (reply_id := self._answered_speech) is None:
+            return
+        self.wake_phrase.close()
+        self._reply_manager.withdraw_turn(reply_id)
+        self.cancel_reply()
+        self.recorder.overheard(reply_id.turn)
 
     def _is_answered_here(self, effect: CommitTurn) -> bool:
         if effect.origin != "spoken" or effect.speech_end is None or effect.submitted:
@@ -797,7 +809,9 @@ class Session:
         onset, end = self._audio_input.onset, effect.speech_end
         level_dbfs = self._levels.level_dbfs(onset, end)
         speech = CommittedSpeech(effect.text, self._loop_time_of(onset), self._loop_time_of(end), level_dbfs)
-        return self.answers_speech(speech)
+        answered = self.answers_speech(speech)
+        self._answered_speech = effect.reply_id if answered else None
+        return answered
 
     def _drop_yielded(self, commit: CommitTurn) -> None:
         """Ends the turn of a commit that was not carried out."""

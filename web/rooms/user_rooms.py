@@ -119,7 +119,7 @@ class UserRooms:
         turn = SpokenTurn(satellite, speech.text, speech.began_s, speech.ended_s, speech.level_dbfs)
         verdict = self._questions.judge(turn, asyncio.get_running_loop().time())
         if verdict.result == "takes over" and verdict.other in self._conversations:
-            self._conversations[verdict.other].session.cancel_reply()
+            self._conversations[verdict.other].session.withdraw_turn()
         return verdict.result != "yields"
 
     def _may_take_over(self, satellite: SatelliteId) -> bool:

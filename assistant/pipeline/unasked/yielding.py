@@ -14,8 +14,8 @@ from assistant.turns.effects import CommitTurn
 from audio.units import Samples, samples_of_s
 
 YIELDED_S = 1.0
-"""Time in seconds after a conversation has yielded in which sound is not heard: a satellite that has yielded sends what
-is under way, and hears of it after as long as its network stalls (`audio.arrivals.STALL_S`)."""
+"""Time in seconds after a conversation has yielded in which sound is not heard. Its satellite goes on sending until it
+knows; its network may stall for as long (`audio.arrivals.STALL_S`)."""
 
 
 @dataclass(slots=True)

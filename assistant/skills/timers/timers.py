@@ -311,9 +311,15 @@ class Timers:
             if isinstance(entry, Alarm) and entry.set_to.planned is None
         ]
         planned = [
-            AlarmState(e.number, e.set_to.local_time, e.set_to.about, e.set_to.weekdays, e.set_to.planned.targets)
-            for e in self.entries
-            if isinstance(e, Alarm) and e.set_to.planned is not None
+            AlarmState(
+                entry.number,
+                entry.set_to.local_time,
+                entry.set_to.about,
+                entry.set_to.weekdays,
+                entry.set_to.planned.targets,
+            )
+            for entry in self.entries
+            if isinstance(entry, Alarm) and entry.set_to.planned is not None
         ]
         alarms.sort(key=lambda state: (state.local_time, state.number))
         snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
@@ -364,7 +370,8 @@ class Timers:
 
     def take_planned(self, now: datetime, is_ready: Callable[[Alarm], bool] = lambda _alarm: True) -> tuple[Alarm, ...]:
         """Removes and returns the planned commands that are due by now and ready, in order."""
-        due = [e for e in self.entries if isinstance(e, Alarm) and is_planned(e) and e.overdue_s(0.0, now) >= 0]
+        planned = [entry for entry in self.entries if isinstance(entry, Alarm) and is_planned(entry)]
+        due = [entry for entry in planned if entry.overdue_s(0.0, now) >= 0]
         taken = self._end(alarm for alarm in due if is_ready(alarm))
         return tuple(entry for entry in taken if isinstance(entry, Alarm))
 

@@ -337,6 +337,16 @@ def test_client_call_gets_an_unused_call_id() -> None:
     assert conversation.add_function_call(replace(LOOKED_UP.call, name="set_lamp")).call_id != LOOKED_UP.call.call_id
 
 
+def test_question_that_is_answered_elsewhere_is_removed_with_its_parts() -> None:
+    conversation = History("Be brief.", max_turns=5)
+    kept = [add_user_message(conversation, "hello"), typed("typed", "look")]
+    conversation.insert(kept[1])
+    parts = [add_user_message(conversation, "what time"), add_user_message(conversation, "is it", continues=True)]
+    reply = conversation.add_reply(FIRST, spoken("It is ten."))
+    assert conversation.remove_question(FIRST) == tuple(part.id for part in parts)
+    assert [item.id for item in conversation.items] == [*(item.id for item in kept), reply]
+
+
 def test_tool_call_outlives_a_retracted_reply() -> None:
     conversation = History("", max_turns=5)
     add_user_message(conversation, "milk on the list")

@@ -205,6 +205,22 @@ async def test_one_satellite_answers_a_question_that_both_hear(kitchen: int, hal
         assert home.answers[0] == (kitchen > hall)
 
 
+async def test_turn_that_a_louder_satellite_takes_over_leaves_nothing() -> None:
+    async with Home().running() as home:
+        await home.both(800, 2000, 8000)
+        await home.both(2000, 0, 0)
+        assert home.answers == (0, 1)
+        assert [done["status"] for done in home.kitchen.done] == ["cancelled"]
+        assert home.kitchen.session.history.items == ()
+        assert home.kitchen.records == []
+        shown = {event["item"]["id"] for event in home.kitchen.events("conversation.item.added")}
+        assert shown
+        assert {event["item_id"] for event in home.kitchen.events("conversation.item.deleted")} == shown
+        await home.both(800, 8000, 0)
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 1)
+
+
 async def test_two_people_with_two_questions_are_both_answered() -> None:
     async with Home(QUESTION, OTHER).running() as home:
         await home.both(800, 8000, 8000)
