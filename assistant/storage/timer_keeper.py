@@ -18,6 +18,10 @@ from assistant.support.notice import notice
 READ_EVERY_S = 1.0
 """Interval at which changes of other processes are read."""
 
+CALLS_WAIT_S = 10.0
+"""Longest wait of a planned command for the file, which must not have it any more when it is made, in seconds. After it
+the command is made, and perhaps again after a crash: a disk may stay full."""
+
 LAST_WRITE_TIMEOUT_S = 5.0
 
 FIRST_READ_TIMEOUT_S = 1.0
@@ -42,6 +46,7 @@ class TimerKeeper:
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     _in_flight: tuple["asyncio.Future[Exchanged]", Pending] | None = None
     _reported: bool = False
+    _stored_s: float = 0.0  # loop time at which the file had all changes
     _exchanged: asyncio.Event = field(default_factory=asyncio.Event)  # set after the exchange in progress or the next
     _tried: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -49,15 +54,15 @@ class TimerKeeper:
         """Writes and reads until it is cancelled, then writes the rest."""
         self.timers.wake = self._wakeup.set
         loop = asyncio.get_running_loop()
+        self._stored_s = loop.time()
         try:
             while True:
                 self._wakeup.clear()
                 self.timers.tick(loop.time())
-                due = self.timers.take_due_calls()
-                if self.timers.stored:
-                    await self._exchange()
-                for alarm in due:  # the file has them no more
-                    self.make_calls(alarm)
+                due = self.timers.due_calls
+                if await self._store_changes() or loop.time() - self._stored_s > CALLS_WAIT_S:
+                    for alarm in self.timers.take_due_calls(due):
+                        self.make_calls(alarm)
                 self._tried.set()
                 try:
                     async with asyncio.timeout(min(READ_EVERY_S, self.timers.next_calls_s())):
@@ -78,8 +83,18 @@ class TimerKeeper:
         while (self.timers.stored and self.timers.pending) or self._in_flight is not None:
             await self._exchanged.wait()
 
-    async def _exchange(self) -> None:
-        """Writes what is pending and reads what has changed, or completes the exchange in progress."""
+    async def _store_changes(self) -> bool:
+        """Exchanges changes with the file, if there is one; returns False if that failed."""
+        if self.timers.stored and not await self._exchange():
+            return not self.timers.stored
+        self._stored_s = asyncio.get_running_loop().time()
+        return True
+
+    async def _exchange(self) -> bool:
+        """Writes what is pending and reads what has changed, or completes the exchange in progress.
+
+        Returns False if nothing was written.
+        """
         if self._in_flight is None:
             pending = self.timers.take_pending()
             call = asyncio.get_running_loop().run_in_executor(CONVERSATION_THREADS, self.file.exchange, pending)
@@ -94,19 +109,20 @@ class TimerKeeper:
         except TimerFileError as error:
             self.timers.put_back(pending)
             self._on_failure(error)
-            return
+            return False
         self._reported = False
         if exchanged.removed:
             self.timers.put_back(pending)
             self.timers.store_all()
             self._wakeup.set()
-            return
+            return False
         if exchanged.damaged:
             self.report_problem(notice("entries_damaged", file=self.file.path, count=exchanged.damaged))
         for row, permitted in zip(pending.claims, exchanged.claimed, strict=True):
             self.timers.on_claimed(row.key, permitted=permitted)
         if exchanged.rows is not None:
             self.timers.adopt(exchanged.rows, asyncio.get_running_loop().time())
+        return True
 
     def _on_failure(self, error: TimerFileError) -> None:
         if error.lasting:

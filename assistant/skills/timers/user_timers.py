@@ -313,10 +313,15 @@ class SharedTimers:
         self._forget(number)
         self.wake()
 
-    def take_due_calls(self) -> tuple[Alarm, ...]:
-        """Removes and returns the planned commands that are to be made now."""
-        taken, self._due_calls = tuple(self._due_calls), []
-        return taken
+    @property
+    def due_calls(self) -> tuple[Alarm, ...]:
+        """The planned commands that are to be made as soon as the store has them no more."""
+        return tuple(self._due_calls)
+
+    def take_due_calls(self, due: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
+        """Removes and returns these planned commands, which are made now."""
+        self._due_calls = [alarm for alarm in self._due_calls if alarm not in due]
+        return due
 
     def report_failure(self, text: str) -> None:
         """Has a conversation of the user tell that a planned command was not done."""
@@ -408,6 +413,13 @@ class SharedTimers:
         if entry.number in self._rows:
             self.released.append(self._rows[entry.number][1].key)
 
+    def _store_again(self, alarm: Alarm) -> None:
+        """Stores a planned command again that was not made. It may have been deleted, or set for its next time."""
+        self.timers.set_entries([alarm])
+        is_new = alarm.number not in self._rows
+        key = self.new_key() if is_new else self._rows[alarm.number][1].key
+        self._set_entry(alarm, row_of(key, alarm, 0.0, self.local_now()), is_new=is_new)
+
     @property
     def has_pending(self) -> bool:
         """Whether the store must do anything."""
@@ -450,6 +462,8 @@ class SharedTimers:
         ringing = [ring.entry for ring in self._ringing.values()] + [ring.entry for ring in self._sounding.values()]
         for entry in (*ringing, *(alarm for alarm, _claimed_s in self._claimed_calls.values())):
             self._set_again(entry)
+        for alarm in self.take_due_calls(self.due_calls):
+            self._store_again(alarm)
 
     def _forget(self, number: int) -> None:
         """Deletes what was heard. What rings again is set for its next time."""

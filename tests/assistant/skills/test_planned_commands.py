@@ -66,9 +66,9 @@ class Machine(Program):
         self.world.wait(seconds)
         for _ in range(3):
             self.exchange()
-            due = self.shared.take_due_calls()
+            due = self.shared.due_calls
             self.exchange()
-            for alarm in due:
+            for alarm in self.shared.take_due_calls(due):
                 self.commands.make(alarm)
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from support.services.quiet_home import home_with
 
 from assistant.home import SERVERS_HOME, Device, PlannedCalls, ServiceCall
 from assistant.skills.answers import SetAlarm
+from assistant.skills.timers.stored_timers import Pending
 from assistant.skills.timers.user_timers import SharedTimers, UserTimers
 from assistant.storage import timer_keeper
-from assistant.storage.timer_file import TimerFile
+from assistant.storage.timer_file import Exchanged, TimerFile
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.support.notice import notice
 
@@ -225,14 +227,72 @@ async def test_first_reading_is_not_waited_for_without_an_end(tmp_path: Path, mo
     ).wait_for_first_reading()
 
 
-async def test_due_command_is_made_and_leaves_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "timers.sqlite3"
+async def plan(running: Running, path: Path, *weekdays: int) -> None:
+    """Plans a command and lets its time come."""
     calls = PlannedCalls((ServiceCall("light", "turn_off", ("light.lamp",)),), SERVERS_HOME)
+    due_at = (NOON + timedelta(hours=1)).replace(tzinfo=None)
+    running.conversation.apply(SetAlarm(due_at, "failed", "Lamp off", weekdays=weekdays, planned=calls), 0.0)
+    await until_stored(path, "Lamp off")
+
+
+def let_it_be_due(running: Running) -> None:
+    running.keeper.timers.homes.add_home(home_with(Device("light.lamp", "Lamp", "on", "light")))
+    running.keeper.timers.local_now = lambda: NOON + timedelta(hours=1)
+
+
+async def test_due_command_is_made_and_leaves_the_file(path: Path) -> None:
     async with kept(path) as running:
-        command = SetAlarm((NOON + timedelta(hours=1)).replace(tzinfo=None), "failed", "Lamp off", planned=calls)
-        running.conversation.apply(command, 0.0)
-        await until_stored(path, "Lamp off")
-        running.keeper.timers.homes.add_home(home_with(Device("light.lamp", "Lamp", "on", "light")))
-        running.keeper.timers.local_now = lambda: NOON + timedelta(hours=1)
+        await plan(running, path)
+        let_it_be_due(running)
         await eventually(lambda: running.made == ["Lamp off"])
         assert stored(path) == set()
+
+
+async def test_due_command_waits_until_the_file_has_it_no_more(path: Path) -> None:
+    async with kept(path) as running:
+        await plan(running, path)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        let_it_be_due(running)
+        await eventually(lambda: bool(running.keeper.timers.due_calls))
+        await eventually(lambda: bool(running.problems))
+        await asyncio.sleep(0.2)
+        assert running.made == []
+        other.close()
+        await eventually(lambda: running.made == ["Lamp off"])
+        assert stored(path) == set()
+
+
+async def test_due_command_does_not_wait_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timer_keeper, "CALLS_WAIT_S", 0.2)
+    async with kept(path) as running:
+        await plan(running, path)
+        monkeypatch.setattr("assistant.storage.timer_file._write", refuse)
+        let_it_be_due(running)
+        await eventually(lambda: running.made == ["Lamp off"])
+
+
+@pytest.mark.parametrize("weekdays", [(), tuple(range(7))])
+async def test_command_that_was_not_made_at_the_end_is_made_after_a_restart(
+    path: Path, weekdays: tuple[int, ...]
+) -> None:
+    async with kept(path) as first:
+        await plan(first, path, *weekdays)
+        exchange = first.keeper.file.exchange
+        reached, leaves = threading.Event(), threading.Event()
+
+        def exchange_slowly(pending: Pending) -> Exchanged:
+            exchanged = exchange(pending)
+            if first.keeper.timers.due_calls:
+                reached.set()
+                leaves.wait(10)
+            return exchanged
+
+        first.keeper.file.exchange = exchange_slowly  # type: ignore[method-assign]
+        let_it_be_due(first)
+        await asyncio.to_thread(reached.wait, 10)
+        asyncio.get_running_loop().call_later(0.1, leaves.set)
+    assert first.made == []
+    async with kept(path) as second:
+        let_it_be_due(second)
+        await eventually(lambda: second.made == ["Lamp off"])
