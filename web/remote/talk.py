@@ -37,6 +37,7 @@ from web.remote.conversation.effects import (
 )
 from web.remote.conversation.pending_text import MAX_WAITING
 from web.remote.playout_reports import PlayoutReports
+from web.remote.sound.contested_reply import ContestedReply
 from web.remote.sound.playback import RemotePlayback
 from web.remote.sound.sent_audio import SentAudio
 from web.remote.sound.waking import Waking
@@ -104,6 +105,7 @@ class RemoteTalk:
     _nothing_to_answer: bool = False  # the turn that it was to answer has no words
     _clear_pending: bool = False  # the server's input buffer must be cleared on the next connection
     _reports: PlayoutReports = field(init=False)
+    _contested: ContestedReply = field(init=False)
     _greeted: bool = False
     _greeting: bool = False  # a new connection is still sending the history
     _last_shown_reason: str = ""  # the last close reason that was shown
@@ -121,6 +123,7 @@ class RemoteTalk:
         self.playback = RemotePlayback(
             self.speaker, self._reports.audible, self._reports.progress, lambda what: self.show(Problem(what))
         )
+        self._contested = ContestedReply(self.playback, self.interrupt)
         if self.waking is not None:
             self.waking.listener.accept = self._on_wake_word
 
@@ -146,6 +149,7 @@ class RemoteTalk:
 
     def leave(self) -> None:
         """Hangs up. Idempotent."""
+        self._contested.end()
         self.playback.stop()
         if not self.wire.open:
             self._never_sent()
@@ -298,12 +302,18 @@ class RemoteTalk:
         return self._released_s is not None and self._captured_s(frame.start) < self._released_s
 
     def _on_wake_word(self, detection: WakeWordDetection) -> bool:
-        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it."""
+        """Handles a wake word, which interrupts a reply; returns False if the reply itself contains it.
+
+        In a room, the reply is interrupted only when no other satellite answers.
+        """
         assert self.waking is not None
         if self.floor == "speaking":
             if self.waking.is_spoken_in(detection, self.conversation.replies.text_of(self.playback.playing)):
                 return False
-            self.interrupt()
+            if self._offers_rooms and self.room and self.wire.open:
+                self._contested.begin()
+            else:
+                self.interrupt()
         if not self.wire.open:
             self.waking.on_nothing_heard()
             self.show(Problem(NOT_HEARD))
@@ -380,6 +390,7 @@ class RemoteTalk:
             case ListeningSoundReceived() | ListeningSoundStopped():
                 self._play_listening_sound(effect)
             case WakeWordYielded():
+                self._contested.end()
                 if self.waking is not None:
                     self.waking.sleep()
             case _:

@@ -19,6 +19,7 @@ from audio.wake.gate import WakeWordGate
 from audio.wake.listener import WakeWordListener
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
+from web.remote.sound.contested_reply import DECIDED_S
 from web.remote.sound.waking import MAX_AWAITED_S, Waking
 from web.remote.talk import NOT_HEARD, RemoteTalk
 
@@ -234,9 +235,10 @@ async def test_announcement_to_a_user_who_talks_opens_the_window() -> None:
     assert satellite.waking.awake  # the window after the word alone has ended
 
 
-async def speaking(words: str) -> Satellite:
+async def speaking(words: str, *, room: str = "") -> Satellite:
     """Returns a satellite in the middle of a reply."""
     satellite = await awake()
+    satellite.talk.room = room
     satellite.receive("response.created", response={"id": "resp_1_1"})
     satellite.receive("response.output_audio_transcript.delta", response_id="resp_1_1", delta=words)
     sound = binascii.b2a_base64(np.full(48_000, 1000, "<i2").tobytes()).decode()
@@ -256,6 +258,29 @@ async def test_word_interrupts_a_reply() -> None:
     await satellite.say_word()
     assert "response.cancel" in [event["type"] for event in satellite.sent()]
     assert not satellite.talk.playback.sounding
+
+
+async def test_word_in_a_room_interrupts_a_reply_when_the_server_has_decided() -> None:
+    satellite = await speaking("One two three.", room="Kitchen")
+    await satellite.say_word()
+    assert [event["type"] for event in satellite.sent() if "audio" not in event] == ["repartee.wake_word.heard"]
+    assert satellite.talk.playback.sounding
+    await satellite.hear(DECIDED_S + 0.1)
+    assert "response.cancel" in [event["type"] for event in satellite.sent()]
+    assert not satellite.talk.playback.sounding
+
+
+async def test_reply_goes_on_at_its_volume_if_another_satellite_answers() -> None:
+    satellite = await speaking("One two three.", room="Kitchen")
+    lowered: list[bool] = []
+    satellite.talk.speaker.duck = lambda: lowered.append(True)  # type: ignore[method-assign]
+    satellite.talk.speaker.unduck = lambda: lowered.append(False)  # type: ignore[method-assign]
+    await satellite.say_word()
+    satellite.receive("repartee.wake_word.yielded", room="Hall")
+    await satellite.hear(DECIDED_S + 0.1)
+    assert lowered == [True, False]
+    assert "response.cancel" not in [event["type"] for event in satellite.sent()]
+    assert satellite.talk.playback.sounding
 
 
 async def test_word_within_the_reply_itself_is_ignored() -> None:
