@@ -115,10 +115,9 @@ class HomeSkill:
         tables, memory = self._tables[code], context.memory
         question, subject = memory.heard_question(context.last_reply, code), memory.last_asked(SKILL, code)
         if isinstance(question, WhichName) and question.skill == SKILL:
-            answer = self._chosen(tables, question, text, context.room)
-            if answer is not None:
-                time = tables.times.find(question.time_phrase) if question.time_phrase else None
-                return _match_of(answer) if time is None else self._plan(tables, answer, time, question.time_phrase)
+            chosen = self._chosen_at(tables, question, text, context.room)
+            if chosen is not None:
+                return chosen
         if subject is None or not subject.name:
             return None
 
@@ -145,6 +144,18 @@ class HomeSkill:
                 return answer
             unknown = unknown or answer
         return unknown
+
+    def _chosen_at(self, tables: HomeTables, question: WhichName, text: str, room: str) -> Match | None:
+        """Returns the match of the choice of a device, at the time of the question or its own."""
+        answer = self._chosen(tables, question, text, room)
+        if answer is not None:
+            time = tables.times.find(question.time_phrase) if question.time_phrase else None
+            return _match_of(answer) if time is None else self._plan(tables, answer, time, question.time_phrase)
+        for timed in tables.times.split(text):
+            answer = self._chosen(tables, question, timed.rest, room)
+            if answer is not None:
+                return self._plan(tables, answer, timed.time, timed.phrase)
+        return None
 
     def _chosen(self, tables: HomeTables, question: WhichName, text: str, room: str) -> SkillAnswer | None:
         """Returns the answer to the choice of a device: first among those that were told, then among all."""
@@ -268,8 +279,9 @@ class HomeSkill:
         meant = {tables.words.kinds.get(word) for word in tables.fold(words)}
         if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
             return request.say("home_guarded")
-        if request.match.intent not in _PLAIN_ORDERS or "named" in request.match.values:
-            return None
+        is_named = "named" in request.match.values
+        if request.match.intent not in _PLAIN_ORDERS or is_named or tables.times.mentioned(words):
+            return None  # with a time that cannot be planned, it is for the language model
         return replace(request.say("home_unknown"), missing=True)
 
     def _what(self, tables: HomeTables, device_words: str, meant: Found | Unclear | None) -> str:

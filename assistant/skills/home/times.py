@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assistant.skills.alarms.replies import names_time
+from assistant.skills.dialog.words import dialog_words
 from assistant.skills.home.faults import PACKAGE
 from assistant.skills.languages.language import Language, read_skill, shared_files
 from assistant.skills.languages.numerals import Numerals
@@ -48,6 +49,8 @@ class TimePhrases:
         self._templates = SentenceTemplates(language, [*rules, {"intents": times["intents"]}])
         self._cues = frozenset(times["cues"].split())
         self._anywhere = frozenset(times["units"].split())
+        self._unplanned = frozenset(times["unplanned"].split())
+        self._joints = frozenset(joint.split()[-1] for joint in dialog_words(language.code).joints)
         self._numerals: Numerals = language.numerals
 
     def find(self, phrase: str) -> TemplateMatch | None:
@@ -75,9 +78,18 @@ class TimePhrases:
                 phrase = " ".join(tokens[begin:end])
                 match = self.find(phrase)
                 rest = [*tokens[:begin], *tokens[end:]]
+                is_of_later = begin > _FRONT and plain[begin - 1] in self._joints and end < len(tokens)
+                if match is not None and is_of_later:
+                    break  # "turn on the kettle and in ten minutes the oven": the time is the oven's
                 if match is not None and rest:
                     yield Timed(" ".join(rest), match, phrase, begin <= _FRONT)
                     break
+
+    def mentioned(self, text: str) -> bool:
+        """Returns whether a part of `text` is a time or a condition, be it one that cannot be planned."""
+        plain = [token.lower().strip(_MARKS) for token in text.split()]
+        counted = zip(map(self._is_timely, plain), (word in self._anywhere for word in plain[1:]), strict=False)
+        return not self._unplanned.isdisjoint(plain) or any(map(all, counted)) or any(self.split(text))
 
     def _is_timely(self, word: str) -> bool:
         """Returns whether a word may be the number, or the unit, of a time."""

@@ -47,6 +47,7 @@ def after(answer: SkillAnswer | None, code: str = "en", **context: object) -> di
         ("the second one", "Fri 22:53 turn_off light.spot"),
         ("the bedroom one", "Fri 22:53 turn_off light.bedroom"),
         ("the one in the office", "Fri 22:53 turn_off light.desk"),
+        ("the desk lamp in twenty minutes", "Fri 23:03 turn_off light.desk"),
     ],
 )
 def test_time_of_a_command_outlasts_the_question_which_device(said: str, does: str) -> None:
@@ -227,3 +228,36 @@ def test_what_was_off_before_stays_off_after_a_while(code: str) -> None:
 def test_what_is_on_already_ends_after_a_while() -> None:
     answer = ask_home(kettle_and_oven(), "turn on the kettle for ten minutes")
     assert done_by(answer) == "turn_on switch.kettle; Fri 22:53 turn_off switch.kettle"
+
+
+def test_time_may_be_a_part_of_the_answer_which_device() -> None:
+    asked = ask("turn off the light")
+    assert done_by(ask("the bedroom lamp in ten minutes", **after(asked))) == "Fri 22:53 turn_off light.bedroom"
+    assert done_by(ask("at 11 pm the one in the office", **after(asked))) == "Fri 23:00 turn_off light.desk"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("en", "turn on the oven and in ten minutes the kettle"),
+        ("en", "turn on the oven, in ten minutes the kettle"),
+        ("fr", "allume le Oven et dans dix minutes le Kettle"),
+        ("es", "enciende el Oven y en diez minutos el Kettle"),
+    ],
+)
+def test_time_behind_a_joint_belongs_to_what_follows(code: str, said: str) -> None:
+    assert done_by(ask_home(kettle_and_oven(), said, code)) == "turn_on switch.oven; Fri 22:53 turn_on switch.kettle"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        *[("en", f"turn on the oven {time}") for time in ("on Monday", "tonight", "when I come home", "until ten")],
+        *[("en", f"turn on the {rest}") for rest in ("kettle at 8 and off at 10", "oven at 8 for ten minutes")],
+        *[("de", f"mach den Oven {time} an") for time in ("am Montag", "heute Abend", "zehn Minuten", "bis zehn")],
+        *[("fr", f"allume le Oven {time}") for time in ("lundi", "ce soir", "quand je rentre", "jusqu'à dix heures")],
+        *[("es", f"enciende el Oven {time}") for time in ("el lunes", "esta noche", "cuando llegue", "hasta las diez")],
+    ],
+)
+def test_time_that_cannot_be_planned_is_left_to_the_model(code: str, said: str) -> None:
+    assert ask_home(kettle_and_oven(), said, code) is None
