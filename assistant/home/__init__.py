@@ -139,6 +139,11 @@ class PlannedCalls:
         """The ids of all devices."""
         return frozenset(target for call in self.calls for target in call.targets)
 
+    @property
+    def services(self) -> frozenset[str]:
+        """The services that are called."""
+        return frozenset(call.service for call in self.calls)
+
 
 class HomePort(Protocol):
     """The part of a home that conversations use."""

@@ -270,6 +270,7 @@ class AlarmState:
         about: What to remind of; None for an alarm.
         weekdays: Weekdays on which it rings again; empty: it rings once.
         targets: The devices that a planned command changes.
+        services: What it does with them: "turn_on".
     """
 
     number: int
@@ -277,6 +278,7 @@ class AlarmState:
     about: str | None = None
     weekdays: tuple[int, ...] = ()
     targets: frozenset[str] = frozenset()
+    services: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from assistant.skills.kinds import Match, MatchingSkill, SentenceSkill
 from assistant.skills.languages.language import ability_of, base_language, load_language, read_skill
 from assistant.skills.ringing.ring_answers import only_stops_ring
 from assistant.skills.tables import SentenceTables, sentence_tables
+from assistant.skills.unavailable.skill import WITHOUT_HOME
 
 _MAX_REQUEST_CHARS = 1000
 """A longer text is no request to a skill: the longest sentence of a skill has 500 characters."""
@@ -105,6 +106,8 @@ class Skills:
             return latest[1]
         match = self._tables_of(code).match(text)
         if match is None or match.missing:
+            if match is not None and match.skill in WITHOUT_HOME and self.home is not None:
+                match = None  # there is a home: it does not know this device
             match = next((m for service in self.services if (m := service.match(text, code, room)) is not None), match)
         self._latest = (key, match)
         return match

@@ -120,7 +120,7 @@ def _context_after(context: SkillContext, answer: SkillAnswer, new: int) -> tupl
                 running = replace(running, timers=(*running.timers, TimerState(new, name, seconds, seconds)))
                 new += 1
             case SetAlarm(local_time, about=about, planned=PlannedCalls() as calls):
-                command = AlarmState(new, local_time, about, effect.weekdays, calls.targets)
+                command = AlarmState(new, local_time, about, effect.weekdays, calls.targets, calls.services)
                 running = replace(running, planned=(*running.planned, command))
                 new += 1
             case SetAlarm(local_time, about=None):

@@ -89,6 +89,12 @@ def planned(
     return replace(answer, text=text, effect=effect, subjects=(*answer.subjects, subject))
 
 
+def time_said(time: TemplateMatch | None, language: Language, context: SkillContext) -> datetime | None:
+    """Returns the local time that a user says for a planned command; None for none."""
+    moment = None if time is None or time.intent == _FOR else _moment(time, context, language)
+    return moment[0] if isinstance(moment, tuple) else None
+
+
 def _actions(answer: SkillAnswer) -> list[HomeAction]:
     return [effect for effect in each_effect(answer.effect) if isinstance(effect, HomeAction)]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from assistant.home import Device, HomePort, HomeState, Kind
 from assistant.home.groups import find_group
@@ -11,7 +12,7 @@ from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import ServiceAsked, WhichName
 from assistant.skills.dialog.several import answer_several
 from assistant.skills.home.faults import PACKAGE, fault_text
-from assistant.skills.home.planning import is_plannable, planned
+from assistant.skills.home.planning import is_plannable, planned, time_said
 from assistant.skills.home.requests import HomeRequest
 from assistant.skills.home.tables import HomeTables, home_tables
 from assistant.skills.kinds import Match
@@ -251,16 +252,24 @@ class HomeSkill:
         state = self.home.state
         if state is None or not any(match.intent == _CANCEL for match in tables.matches(text)):
             return None
-        for part in (*(timed.rest for timed in tables.times.split(text)), text):
-            for words, match in _matches(tables, part):
-                if match.intent != _CANCEL or _is_pronoun(tables, words):
+        parts = [(timed.rest, timed.time) for timed in tables.times.split(text)]
+        for part, time in (*parts, (text, None)):
+            for target, match in _matches(tables, part):
+                if match.intent != _CANCEL or _is_pronoun(tables, target):
                     continue
-                query = Query(_ALL_KINDS, _ALL_KINDS, together=True, near=tables.place_of(state, room))
-                meant = find_group(tables.index_of(state), words, query, tables.groups)
-                if meant is not None:
+                for words, services in tables.cancelled.readings(target):
+                    query = Query(_ALL_KINDS, _ALL_KINDS, together=True, near=tables.place_of(state, room))
+                    meant = find_group(tables.index_of(state), words, query, tables.groups)
+                    if meant is None:
+                        continue
                     ids = meant.ids if isinstance(meant, Unclear) else tuple(device.id for device in meant.devices)
-                    what = self._what(tables, _as_written(words, text), meant)
-                    reply = cancel_planned(frozenset(ids), what, tables.language)
+                    reply = cancel_planned(
+                        frozenset(ids),
+                        self._what(tables, _as_written(words, text), meant),
+                        tables.language,
+                        services=services,
+                        time_of=partial(time_said, time, tables.language),
+                    )
                     return Match(SKILL, reply, at_home=True)
         return None
 

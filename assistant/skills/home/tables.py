@@ -10,6 +10,7 @@ from assistant.home.names import HomeIndex
 from assistant.home.query import HomeWords
 from assistant.skills.dialog.several import joint_pattern
 from assistant.skills.dialog.words import dialog_words
+from assistant.skills.home.cancelled import CancelledWords
 from assistant.skills.home.faults import PACKAGE
 from assistant.skills.home.times import TimePhrases
 from assistant.skills.home.words import WordFolder, home_words
@@ -29,6 +30,7 @@ class HomeTables:
         fold: Returns the words of a text for comparison.
         times: Finds times.
         joint: Matches what stands between two requests.
+        cancelled: Finds what a command that is cancelled would do.
         index: The names of a home; None: there was no request yet.
         latest: The last sentence and its matches: the same is matched several times in a row.
     """
@@ -40,6 +42,7 @@ class HomeTables:
     fold: WordFolder
     times: TimePhrases
     joint: re.Pattern[str]
+    cancelled: CancelledWords
     index: HomeIndex | None = None
     latest: tuple[str, tuple[TemplateMatch, ...]] = ("", ())
 
@@ -78,7 +81,9 @@ def home_tables(code: str) -> HomeTables:
     words = home_words(language, sentences.wording)
     groups = group_words(data["words"], sentences.first_words - words.small - words.every - words.plural)
     joint = joint_pattern(dialog_words(code).joints)
-    tables = HomeTables(language, sentences, words, groups, fold, times, joint)
+    tables = HomeTables(
+        language, sentences, words, groups, fold, times, joint, CancelledWords(data["words"]["cancelled"])
+    )
     for text in sentences.wording.warm_up:
         list(sentences.find_all(text))
         list(times.split(text))

@@ -317,6 +317,7 @@ class Timers:
                 entry.set_to.about,
                 entry.set_to.weekdays,
                 entry.set_to.planned.targets,
+                entry.set_to.planned.services,
             )
             for entry in self.entries
             if isinstance(entry, Alarm) and entry.set_to.planned is not None

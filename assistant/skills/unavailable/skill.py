@@ -4,6 +4,9 @@ from assistant.skills.kinds import SentenceSkill
 from assistant.skills.languages.language import LANGUAGES
 from declarations.skill import Skill
 
+WITHOUT_HOME = frozenset({"lights", "devices"})
+"""Names in traces of the answers that no home is connected."""
+
 SKILL: Skill = Skill(
     name="unavailable",
     make=lambda _request: SentenceSkill(SKILL, {}),

@@ -116,7 +116,8 @@ def test_room_that_is_no_area_changes_nothing(room: str, does: str) -> None:
 
 def planned(number: int, minutes: int, about: str, *targets: str) -> AlarmState:
     local_time = NOW.replace(tzinfo=None, hour=23, minute=minutes)
-    return AlarmState(number, local_time, about, targets=frozenset(targets))
+    services = frozenset({"turn_on" if about.endswith("on") else "turn_off"})
+    return AlarmState(number, local_time, about, targets=frozenset(targets), services=services)
 
 
 LAMP, FAN = planned(3, 0, "Desk lamp off", "light.desk"), planned(5, 30, "Fan on", "fan.office")
@@ -261,3 +262,42 @@ def test_time_behind_a_joint_belongs_to_what_follows(code: str, said: str) -> No
 )
 def test_time_that_cannot_be_planned_is_left_to_the_model(code: str, said: str) -> None:
     assert ask_home(kettle_and_oven(), said, code) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "numbers"),
+    [
+        ("en", "cancel the desk lamp at 11", (3,)),
+        ("en", "cancel the desk lamp at half past eleven", (9,)),
+        ("en", "cancel the desk lamp at 11:30 am", (9,)),
+        ("en", "cancel desk lamp off", (3,)),
+        ("en", "cancel turning on the desk lamp", (9,)),
+        ("en", "cancel the fan off", ()),
+        ("de", "storniere die Schreibtischlampe um 23:30 Uhr", (9,)),
+        ("de", "storniere Schreibtischlampe aus", (3,)),
+        ("de", "storniere das Einschalten der Schreibtischlampe", (9,)),
+        ("fr", "annule la lampe de bureau à 23h30", (9,)),
+        ("fr", "annule l'extinction de la lampe de bureau", (3,)),
+        ("es", "cancela la lámpara de mesa a las 23:30", (9,)),
+        ("es", "cancela el apagado de la lámpara de mesa", (3,)),
+    ],
+)
+def test_planned_command_is_cancelled_by_its_time_or_deed(code: str, said: str, numbers: tuple[int, ...]) -> None:
+    running = Running(planned=(LAMP, FAN, planned(9, 30, "Desk lamp on", "light.desk")))
+    answer = ask(said, code, running=running)
+    assert answer is not None
+    assert answer.effect == (CancelAlarms(numbers) if numbers else None)
+    assert answer.question is None
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        *[("en", said) for said in ("open the door", "make it warmer", "set the temperature to 20", "lock the house")],
+        *[("de", said) for said in ("schließe die Haustür", "mach es wärmer")],
+        ("es", "sube la persiana"),
+    ],
+)
+def test_home_that_lacks_a_device_is_a_home(code: str, said: str) -> None:
+    answer = ask_home(kettle_and_oven(), said, code)
+    assert answer is None or answer.skill == "home"
