@@ -51,7 +51,7 @@ from assistant.pipeline.skill_displays import ListDisplay, TimerDisplay
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.pipeline.unasked.announcing import AnnouncementControl, AnnouncementState, Priority
 from assistant.pipeline.unasked.ringing import RingControl
-from assistant.pipeline.unasked.yielding import Yielding
+from assistant.pipeline.unasked.yielding import CommittedSpeech, Yielding, answer_all
 from assistant.text.failure_sentences import failure_sentence
 from assistant.turns.effects import (
     CloseSegment,
@@ -120,27 +120,6 @@ LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedSpeech:
-    """Speech of the user that is about to be answered.
-
-    Attributes:
-        text: Its words.
-        began_s: Loop time of its onset.
-        ended_s: Loop time of its last sample.
-        level_dbfs: Its mean level.
-    """
-
-    text: str
-    began_s: float
-    ended_s: float
-    level_dbfs: float
-
-
-def _always(_speech: CommittedSpeech) -> bool:
-    return True
-
-
 @dataclass(slots=True)
 class Session:
     """Runs one conversation; see `run`. Not thread-safe: call it on the event loop.
@@ -184,7 +163,7 @@ class Session:
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
     focus: "VoiceFocus | None" = None
-    answers_speech: Callable[[CommittedSpeech], bool] = _always
+    answers_speech: Callable[[CommittedSpeech], bool] = answer_all
     context: SessionContext = field(init=False)
     out_of_band: OutOfBandAnswers = field(init=False)
     side_tasks: SideTasks = field(init=False)
@@ -808,7 +787,8 @@ class Session:
             return False
         onset, end = self._audio_input.onset, effect.speech_end
         level_dbfs = self._levels.level_dbfs(onset, end)
-        speech = CommittedSpeech(effect.text, self._loop_time_of(onset), self._loop_time_of(end), level_dbfs)
+        text = self.context.parts_of(self.context.languages.of(effect.reply_id.turn)).normalize_text(effect.text)
+        speech = CommittedSpeech(text, self._loop_time_of(onset), self._loop_time_of(end), level_dbfs)
         answered = self.answers_speech(speech)
         self._answered_speech = effect.reply_id if answered else None
         return answered

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from assistant.pipeline.session import CommittedSpeech
 from assistant.pipeline.unasked.announcing import AnnouncementState, Priority
+from assistant.pipeline.unasked.yielding import CommittedSpeech
 from web.rooms.same_question import SameQuestions, SpokenTurn
 from web.rooms.wake_contest import SatelliteId, WakeContest
 from web.session.realtime_session import RealtimeSession

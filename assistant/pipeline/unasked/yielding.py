@@ -18,6 +18,28 @@ YIELDED_S = 1.0
 knows; its network may stall for as long (`audio.arrivals.STALL_S`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class CommittedSpeech:
+    """Speech of the user that is about to be answered.
+
+    Attributes:
+        text: Its words as they are spoken: numbers in words.
+        began_s: Loop time of its onset.
+        ended_s: Loop time of its last sample.
+        level_dbfs: Its mean level.
+    """
+
+    text: str
+    began_s: float
+    ended_s: float
+    level_dbfs: float
+
+
+def answer_all(_speech: CommittedSpeech) -> bool:
+    """Has all speech answered here: no other satellite hears it."""
+    return True
+
+
 @dataclass(slots=True)
 class Yielding:
     """The sound and turns that one conversation leaves to a satellite in another room. Not thread-safe.

@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from support.conversations.session_harness import LONG, SessionHarness
 from support.engines.scripted_engines import Answer
 
 from assistant.history.items import AssistantMessage
+from assistant.pipeline.engines import Engines
 from assistant.pipeline.unasked.announcing import EXPIRES_S, MAX_WAITING, AnnouncementState
+from assistant.text.normalization.reading import spoken
 from assistant.turns.state.states import Phase
 from assistant.turns.words.wake_phrase import WakePhrase
 from audio.frame import Frame
@@ -27,13 +30,17 @@ SPOKEN, WAITING, FULL, NOBODY_THERE = AnnouncementState
 QUESTION, OTHER = "what time is it", "turn the heating off in the bath"
 
 
+def with_numbers_in_words(engines: Engines) -> Engines:
+    return replace(engines, normalize_text=spoken)
+
+
 class Home:
     """A kitchen and a hall with a client each."""
 
     def __init__(self, kitchen: str = QUESTION, *hall: str, answer: Answer = "It is ten.") -> None:
         self.rooms = UserRooms()
-        self.kitchen = SessionHarness((answer,) * 3, (kitchen,) * 3)
-        self.hall = SessionHarness((answer,) * 3, hall or (QUESTION,) * 3)
+        self.kitchen = SessionHarness((answer,) * 3, (kitchen,) * 3, engines=with_numbers_in_words)
+        self.hall = SessionHarness((answer,) * 3, hall or (QUESTION,) * 3, engines=with_numbers_in_words)
 
     @asynccontextmanager
     async def running(self, kitchen: str = "Kitchen", hall: str = "Hall") -> AsyncGenerator["Home"]:
@@ -236,6 +243,13 @@ async def test_client_without_a_room_is_always_answered(rooms: tuple[str, str]) 
         await home.both(800, 8000, 4000)
         await home.both(2000, 0, 0)
         assert home.answers == (1, 1)
+
+
+async def test_number_in_digits_is_the_same_as_in_words() -> None:
+    async with Home("set a timer for ten minutes", *("Set a timer for 10 minutes.",) * 3).running() as home:
+        await home.both(800, 8000, 4000)
+        await home.both(2000, 0, 0)
+        assert home.answers == (1, 0)
 
 
 async def test_same_words_ten_seconds_apart_are_two_questions() -> None:
