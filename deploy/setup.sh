@@ -217,6 +217,7 @@ is_done() {
 # The part of the full lock that the extra `desktop` needs.
 install_echo_canceller() {
     for name in livekit protobuf types-protobuf aiofiles; do
+        grep -q "^$name==" requirements.lock || fail "requirements.lock has no $name, which the echo canceller needs"
         sed -n "/^$name==/,/^ .*[^\\\\]\$/p" requirements.lock
     done >"$venv/echo.lock"
     pip_install --require-hashes --no-deps -r "$venv/echo.lock"

@@ -24,7 +24,6 @@ from assistant.commands.memory.cli import memory
 from assistant.commands.models import models
 from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
 from assistant.commands.safe_errors import SafeErrorGroup
-from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
 from assistant.commands.uninstall.cli import uninstall
 from assistant.commands.voices.cli import voices
@@ -37,6 +36,7 @@ from assistant.support.paths import HomeError
 from assistant.support.signals import as_ctrl_c
 from audio.errors import AudioError
 from llm.errors import LlmError
+from repartee.service_cli import service
 
 HELP_OPTIONS = ["-h", "--help"]
 
@@ -321,10 +321,12 @@ def devices(
 
 
 @app.command()
-def doctor(
+def doctor(  # noqa: PLR0917 - each is an option of the command
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the report.")] = False,
     satellite: Annotated[bool, typer.Option("--satellite", help="Check only what a satellite needs.")] = False,
     server: Annotated[str | None, typer.Option(metavar="URL", help="With --satellite: its server.")] = None,
+    tls_fingerprint: Annotated[str | None, typer.Option(metavar="SHA256", help="As for `talk --server`.")] = None,
+    tls_ca: Annotated[str | None, typer.Option(metavar="FILE", help="As for `talk --server`.")] = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
@@ -332,7 +334,9 @@ def doctor(
     if satellite:
         from repartee.satellite_check import print_check
 
-        sys.exit(print_check(settings_of(config, overrides).settings, server))
+        sys.exit(print_check(settings_of(config, overrides).settings, server, tls_fingerprint, tls_ca))
+    if (server, tls_fingerprint, tls_ca) != (None, None, None):
+        raise ConfigError(["--server, --tls-fingerprint, --tls-ca: add --satellite"])
     from assistant.commands.doctor.command import doctor as run_doctor
 
     sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import NoReturn
@@ -144,7 +144,7 @@ class _Satellite:
         def report(what: str) -> None:
             loop.call_soon_threadsafe(self._trouble, what)
 
-        cards = await asyncio.to_thread(open_cards, options.devices, report)
+        cards = await asyncio.to_thread(open_cards, options.devices, report, has_keys=False)
         if cards.notice:
             self._trouble(cards.notice)
         talk = RemoteTalk(
@@ -167,11 +167,8 @@ class _Satellite:
             with suppress(AttributeError, NotImplementedError):  # Windows ends the program itself
                 loop.add_signal_handler(getattr(signal, name), talk.leave)
         try:
-            async with asyncio.TaskGroup() as tasks:
-                showing = None if self._display is None else tasks.create_task(self._display.run(), name="state")
+            async with nullcontext() if self._display is None else self._display.running():
                 await talk.run()
-                if showing is not None:
-                    showing.cancel()
         finally:
             await cards.aclose()
 

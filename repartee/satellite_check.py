@@ -20,6 +20,8 @@ from audio.errors import AudioError
 from web.access.server_token import token_of
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
+from web.remote.server_trust import client_tls
+from web.remote.state_display import state_display
 from web.remote.wire import RemoteWire, ServerLostError
 
 PACKAGES = ("numpy", "soxr", "sounddevice", "websockets")
@@ -28,19 +30,30 @@ PACKAGES = ("numpy", "soxr", "sounddevice", "websockets")
 SPEAKERPHONE = "or use a speakerphone that removes the echo itself, with --echo headphones"
 
 
-def check_satellite(settings: Settings, server: str | None) -> list[CheckResult]:
-    """Returns what works and what is missing. `server`: the value of `--server`; None: it is not checked."""
+def check_satellite(
+    settings: Settings, server: str | None, tls_fingerprint: str | None = None, tls_ca: str | None = None
+) -> list[CheckResult]:
+    """Returns what works and what is missing.
+
+    Args:
+        settings: The settings.
+        server: The value of `--server`; None: the server is not checked.
+        tls_fingerprint: The value of `--tls-fingerprint`.
+        tls_ca: The value of `--tls-ca`.
+    """
     results = [_packages(), _wake_words(settings), *_devices(), _echo(settings)]
     results += _state(settings)
     if server is not None:
-        results.append(asyncio.run(_server(server)))
+        results.append(asyncio.run(_server(server, tls_fingerprint, tls_ca)))
     return results
 
 
-def print_check(settings: Settings, server: str | None) -> int:
+def print_check(
+    settings: Settings, server: str | None, tls_fingerprint: str | None = None, tls_ca: str | None = None
+) -> int:
     """Prints the results, one a line. Returns the exit status: 1 if something does not work."""
     console = terminal()
-    results = check_satellite(settings, server)
+    results = check_satellite(settings, server, tls_fingerprint, tls_ca)
     for result in results:
         remedy = f"; {result.remedy}" if result.remedy else ""
         console.print(f"{result.level:5}{result.name}: {result.text}{remedy}", soft_wrap=True, markup=False)
@@ -92,6 +105,10 @@ def _echo(settings: Settings) -> CheckResult:
 
 def _state(settings: Settings) -> list[CheckResult]:
     results, satellite = [], settings.satellite
+    try:
+        state_display(satellite.state_command, satellite.state_file, lambda _what: None)
+    except ConfigError as error:
+        return [CheckResult("fail", "state", str(error))]
     if satellite.state_command:
         program = (shlex.split(satellite.state_command) or [""])[0]
         works = shutil.which(program) is not None
@@ -124,10 +141,11 @@ class _Greeting:
         raise ServerLostError(ending.sentence)
 
 
-async def _server(server: str) -> CheckResult:
+async def _server(server: str, tls_fingerprint: str | None, tls_ca: str | None) -> CheckResult:
     try:
         address, greeting = address_of(server), _Greeting()
-        greeting.wire = RemoteWire(address, token_of(os.environ), greeting)
+        tls = client_tls(address, tls_fingerprint, tls_ca)
+        greeting.wire = RemoteWire(address, token_of(os.environ), greeting, tls)
         await greeting.wire.run()
     except (ConfigError, ServerLostError) as error:
         return CheckResult("fail", "server", str(error))

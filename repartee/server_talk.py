@@ -91,30 +91,35 @@ def run_headless(
     server: str, loaded: Loaded, environ: Mapping[str, str], *, tls_fingerprint: str | None, tls_ca: str | None
 ) -> NoReturn:
     """Becomes a satellite, which ends with a signal. The arguments are those of `talk_with`. Raises ConfigError."""
-    settings, address = loaded.settings, address_of(server)
-    client_tls(address, tls_fingerprint, tls_ca)
+    address = address_of(server)
     if token_of(environ) is not None and not (address.secure or address.near):
         write_error(READABLE.format(place=address.place))
+    become_satellite(satellite_options(server, loaded.settings, tls_fingerprint=tls_fingerprint, tls_ca=tls_ca))
+
+
+def satellite_options(
+    server: str, settings: Settings, *, tls_fingerprint: str | None, tls_ca: str | None
+) -> SatelliteOptions:
+    """Returns the options of a satellite, all of them checked. Raises ConfigError."""
+    client_tls(address_of(server), tls_fingerprint, tls_ca)
     wake_words = _wake_words(settings)
     if wake_words is None:
         raise ConfigError(["--headless: add --wake-word, as in --wake-word okay_nabu: nobody is there to press a key"])
     audio, satellite, make = settings.audio, settings.satellite, wake_words.make
     state_display(satellite.state_command, satellite.state_file, write_error)
-    become_satellite(
-        SatelliteOptions(
-            server,
-            tls_fingerprint,
-            tls_ca,
-            DeviceWishes(audio.input, audio.output, audio.echo),
-            dict(wake_words.phrases),
-            (make.__module__, make.__qualname__),
-            wake_words.after_word_s,
-            wake_words.listen_s,
-            settings.talk.ready_sound,
-            satellite.room,
-            satellite.state_command,
-            satellite.state_file,
-        )
+    return SatelliteOptions(
+        server,
+        tls_fingerprint,
+        tls_ca,
+        DeviceWishes(audio.input, audio.output, audio.echo),
+        dict(wake_words.phrases),
+        (make.__module__, make.__qualname__),
+        wake_words.after_word_s,
+        wake_words.listen_s,
+        settings.talk.ready_sound,
+        satellite.room,
+        satellite.state_command,
+        satellite.state_file,
     )
 
 
@@ -177,10 +182,8 @@ class _Remote:
             await talk.run()
             return
         talk.on_step = lambda: display.show(shown_state(self.controls.floor))
-        async with asyncio.TaskGroup() as tasks:
-            showing = tasks.create_task(display.run(), name="state")
+        async with display.running():
             await talk.run()
-            showing.cancel()
 
     def _greeted(self, cards: Cards, chosen: Sequence[EngineChoice]) -> None:
         room = self.settings.satellite.room

@@ -89,7 +89,16 @@ class SatelliteSection(ConfigSection):
         str,
         KeyInfo(
             "Program that shows its state, as with an LED: it is run with asleep, listening, hearing, thinking, "
-            "speaking, muted or disconnected as its last argument; empty: none."
+            "speaking, muted or disconnected as its last argument; empty: none.",
+            pattern=r"[^\x00-\x1f\x7f]*",
+            form="one line without control characters",
         ),
     ] = ""
-    state_file: Annotated[str, KeyInfo("File that contains the state; empty: none.")] = ""
+    state_file: Annotated[
+        str,
+        KeyInfo(
+            "File that contains the state; empty: none.",
+            pattern=r"[^\x00-\x1f\x7f]*",
+            form="one line without control characters",
+        ),
+    ] = ""

@@ -9,10 +9,14 @@ from pathlib import Path
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
-def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
+def write_whole(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
     """Creates or replaces the file. On failure the previous content stays. Raises OSError.
 
-    `private`: only the owner may read it, whatever its mode was before.
+    Args:
+        path: The file.
+        content: What it contains afterwards.
+        private: Whether only the owner may read it, whatever its mode was before.
+        durable: Whether it waits for the disk, so that the content survives a power cut.
     """
     target = path.resolve()  # a link stays a link
     if target.exists() and not target.is_file():  # a pipe or a terminal, which cannot be replaced
@@ -29,7 +33,8 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
                     os.fchmod(created, 0o600)  # whatever the umask
             stream.write(content)
             stream.flush()
-            os.fsync(created)  # otherwise the new name may survive a power cut without the content
+            if durable:
+                os.fsync(created)  # otherwise the new name may survive a power cut without the content
         if target.exists() and not private:
             draft.chmod(target.stat().st_mode & 0o777)
         draft.replace(target)

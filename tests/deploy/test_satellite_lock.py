@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,36 @@ def test_other_command_says_which_installation_has_it() -> None:
     assert re.fullmatch(
         r"repartee: this command needs the package \w+, which is not installed\. .*`make setup`.*\n", done.stderr
     )
+
+
+@pytest.mark.parametrize("missing", ["", "aiofiles"])
+def test_echo_canceller_needs_all_its_locked_packages(tmp_path: Path, missing: str) -> None:
+    """`make satellite ECHO=cancel` takes a part of the full lock; a package may have left it."""
+    lock = (ROOT / "requirements.lock").read_text()
+    (tmp_path / "requirements.lock").write_text(lock.replace(f"{missing}==", "other==") if missing else lock)
+    script = (ROOT / "deploy" / "setup.sh").read_text()
+    begin = script.index("fail() {")
+    fail = script[begin : script.index("\n}\n", begin) + 3]
+    begin = script.index("install_echo_canceller() {")
+    install = script[begin : script.index("\n}\n", begin) + 3]
+    program = f"set -eu\nvenv=.\npip_install() {{ :; }}\n{fail}{install}install_echo_canceller\n"
+    done = subprocess.run(["/bin/sh", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    if missing:
+        assert (done.returncode, done.stderr) == (
+            1,
+            "setup: requirements.lock has no aiofiles, which the echo canceller needs\n",
+        )
+        return
+    assert done.returncode == 0, done.stderr
+    blocks = blocks_of((tmp_path / "echo.lock").read_text())
+    assert {*LOCK, *blocks} >= _needed("livekit"), "a package that livekit needs is not installed"
+
+
+def _needed(name: str) -> set[str]:
+    """Returns a package and those that it requires, of the installed versions."""
+    needed, new = set[str](), {name}
+    while new:
+        needed |= new
+        lines = [line for package in new for line in metadata.requires(package) or () if "extra ==" not in line]
+        new = {re.split(r"[^\w.-]", line)[0].lower() for line in lines} - needed
+    return needed

@@ -7,8 +7,8 @@ import asyncio
 import os
 import shlex
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,8 @@ COMMAND_TIMEOUT_S = 2.0
 SECRET = "REPARTEE_TOKEN"  # noqa: S105 - its name: the command does not get it
 
 ShownState = Literal["asleep", "listening", "hearing", "thinking", "speaking", "muted", "disconnected"]
+
+_SPECIAL = "satellite.state_file {file}: it is not an ordinary file; name another one, as in /run/repartee/state"
 
 _SHOWN: dict[Floor, ShownState] = {"starting": "disconnected", "closed": "muted", "typing": "muted"}
 
@@ -57,20 +59,38 @@ class StateDisplay:
         self._changed.set()
         return True
 
-    async def run(self) -> None:
-        """Shows the latest state until it is cancelled."""
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Shows the latest state while the block runs, and at its end "disconnected", however it ends."""
+        async with asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(self._follow(), name="state")
+            try:
+                yield
+            finally:
+                showing.cancel()
+                await asyncio.wait({showing})
+                self._state = "disconnected"
+                await self._show_latest()
+
+    async def _follow(self) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            state = self._state
-            if self.file is not None:
-                await self._write(self.file, state)
-            if self.command and state == self._state:
-                await self._run_command(state)
+            await self._show_latest()
+
+    async def _show_latest(self) -> None:
+        state = self._state
+        if self.file is not None:
+            await self._write(self.file, state)
+        if self.command and state == self._state:
+            await self._run_command(state)
 
     async def _write(self, file: Path, state: str) -> None:
-        try:
-            await asyncio.to_thread(write_whole, file, f"{state}\n".encode())
+        if _is_special(file):
+            self._fail(_SPECIAL.format(file=file))
+            return
+        try:  # not durable: after a power cut the satellite writes it anew
+            await asyncio.to_thread(write_whole, file, f"{state}\n".encode(), durable=False)
         except OSError as error:
             self._fail(f"satellite.state_file {file}: it cannot be written ({error.strerror})")
 
@@ -109,6 +129,11 @@ class StateDisplay:
             self.report(what)
 
 
+def _is_special(file: Path) -> bool:
+    """Returns whether it is a pipe, a device or a folder: writing to a pipe would wait for a reader."""
+    return file.exists() and not file.is_file()
+
+
 def _kill(process: asyncio.subprocess.Process) -> None:
     if hasattr(os, "killpg"):
         os.killpg(process.pid, signal.SIGKILL)
@@ -124,4 +149,7 @@ def state_display(command: str, file: str, report: Callable[[str], None]) -> Sta
         raise ConfigError([f"satellite.state_command: it cannot be read ({error}); correct its quotes"]) from error
     if not words and not file:
         return None
-    return StateDisplay(words, Path(file).expanduser() if file else None, report)
+    path = Path(file).expanduser() if file else None
+    if path is not None and _is_special(path):
+        raise ConfigError([_SPECIAL.format(file=path)])
+    return StateDisplay(words, path, report)

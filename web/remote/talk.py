@@ -378,6 +378,7 @@ class RemoteTalk:
         if ending.sentence != self._last_shown_reason:
             self._last_shown_reason = ending.sentence
             self.show(Problem(f"{ending.sentence} Trying again."))
+        self.on_step()
 
     def _do(self, effect: Effect) -> None:
         match effect:

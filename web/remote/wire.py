@@ -160,10 +160,7 @@ class RemoteWire:
             if not ending.again and not self.keeps_trying:
                 raise ServerLostError(" ".join(filter(None, (ending.sentence, ending.remedy))))
             self.listener.connection_lost(ending)
-            wait_s = min(
-                MAX_WAIT_S if ending.again else MAX_REFUSED_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._waits, 16)
-            ) * random.uniform(0.75, 1.25)  # noqa: S311
-            self._waits += 1
+            wait_s = self._next_wait_s(MAX_WAIT_S if ending.again else MAX_REFUSED_WAIT_S)
             await self._pause(max(wait_s, ending.retry_after_s * random.uniform(1.0, 1.25)))  # noqa: S311
 
     def _next_wait_s(self, longest_s: float) -> float:

@@ -152,11 +152,15 @@ class Service:
         for words in self._starting_commands():
             self._say(f"$ {shlex.join(_systemctl(*words))}")
 
+    def settings(self) -> Settings:
+        """Returns the settings that it will have. Raises ConfigError, ServiceError."""
+        return settings_for(self._job.arguments, read_environment(self._job.environment_file))
+
     def install(self) -> None:
         """Writes the unit, and starts the service now and at each login. Raises ConfigError, ServiceError."""
         job = self._job
         there = read_environment(job.environment_file)
-        settings = settings_for(job.arguments, there)
+        settings = self.settings()
         variables = [TOKEN] if job.is_satellite else needed_variables(settings)
         self._check_available()
         created = create_environment(job.environment_file, variables)

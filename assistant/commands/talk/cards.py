@@ -29,6 +29,9 @@ CANCELED_INTERRUPT_AFTER_MS = 300.0
 """Least speech in ms that interrupts a reply with an echo canceller. The remaining echo is sometimes detected as speech
 for 100 to 200 ms, which only ducks the reply. The figures of docs/lab/echo.md were measured with this value."""
 
+_AS_TEXT = "replies are shown as text"
+_CONNECT = "connect one and start again"
+
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
 _CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: audible but not disturbing
@@ -91,15 +94,20 @@ class Cards:
     _half_duplex: bool = False
     _was_open: set[Direction] = field(default_factory=set)
     lacking: frozenset[Direction] = frozenset()
+    _has_keys: bool = True
 
     @property
     def notice(self) -> str:
         """Message about missing devices; "" if there are both."""
         if "input" not in self.lacking:
-            return "" if not self.lacking else "no loudspeaker was found: replies are shown as text"
+            instead = _AS_TEXT if self._has_keys else f"nothing is answered; {_CONNECT}"
+            return "" if not self.lacking else f"no loudspeaker was found: {instead}"
         remedy = "connect one and use /mute to open it, or type what you want to say"
-        shown_as_text = "; no loudspeaker either: replies are shown as text" if "output" in self.lacking else ""
-        return f"no microphone was found: {remedy}{shown_as_text}"
+        if not self._has_keys:
+            remedy = f"{_CONNECT}; `repartee devices` lists them"
+        no_speaker = "; no loudspeaker either" if "output" in self.lacking else ""
+        instead = f": {_AS_TEXT}" if no_speaker and self._has_keys else ""
+        return f"no microphone was found: {remedy}{no_speaker}{instead}"
 
     async def use(self, direction: Direction, name: str) -> None:
         """Switches to another device. On failure raises DeviceError and keeps the old one."""
@@ -206,8 +214,13 @@ class Cards:
                 continue  # the sound server hangs: the program ends without it
 
 
-def open_cards(audio: DeviceChoices, report: Callable[[str], None]) -> Cards:
+def open_cards(audio: DeviceChoices, report: Callable[[str], None], *, has_keys: bool = True) -> Cards:
     """Lists the devices and loads what is needed, without opening a stream. Blocking: call it in a thread.
+
+    Args:
+        audio: The devices that the user chose.
+        report: Called with problems.
+        has_keys: Whether the user has a keyboard and a screen, which the messages speak of.
 
     Raises:
         DeviceError: PortAudio or the device is missing.
@@ -216,30 +229,30 @@ def open_cards(audio: DeviceChoices, report: Callable[[str], None]) -> Cards:
     devices = list_devices()
     directions: tuple[Direction, ...] = ("input", "output")
     lacking = frozenset(each for each in directions if not any(device.channels(each) for device in devices))
-    echo, chosen, canceller = _no_echo() if lacking else _echo(audio)
+    echo, chosen, canceller = _no_echo() if lacking else _echo(audio, _HALF_WITH_KEYS if has_keys else _HALF)
     return Cards(
         CardMicrophone(audio.input, report=report, clean=echo),
         NoSpeaker() if "output" in lacking else CardSpeaker(audio.output, report=report, echo_reference=echo),
         chosen.detail,
         (
             chosen,
-            _chosen_device(devices, audio.input, "input", lacking),
-            _chosen_device(devices, audio.output, "output", lacking),
+            _chosen_device(devices, audio.input, "input", lacking, "type instead" if has_keys else _CONNECT),
+            _chosen_device(devices, audio.output, "output", lacking, _AS_TEXT if has_keys else _CONNECT),
         ),
         devices,
         canceller,
         chosen.name == "half-duplex",
         lacking=lacking,
+        _has_keys=has_keys,
     )
 
 
 def _chosen_device(
-    devices: Sequence[Device], device_name: str, direction: Direction, lacking: frozenset[Direction]
+    devices: Sequence[Device], device_name: str, direction: Direction, lacking: frozenset[Direction], instead: str
 ) -> EngineChoice:
-    """Returns the device for the table. Raises DeviceError."""
+    """Returns the device for the table, or what the user does instead. Raises DeviceError."""
     stage = "microphone" if direction == "input" else "speaker"
     if direction in lacking and not device_name:
-        instead = "type instead" if direction == "input" else "replies are shown as text"
         return EngineChoice(stage, "none", instead, "none was found", False, 0.0)
     device = pick(devices, device_name, direction)
     return EngineChoice(stage, device.name, device.host_api, _why(device_name), False, 0.0)
@@ -262,13 +275,13 @@ def chime(*, falling: bool = False) -> Pcm:
     return pcm
 
 
-def _echo(audio: DeviceChoices) -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
+def _echo(audio: DeviceChoices, half_duplex: str) -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
     from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - imports only numpy
 
     if audio.echo == "headphones":
         return None, _chosen_echo("headphones", "no echo control: wear headphones", "as configured"), None
     if audio.echo == "half-duplex":
-        return HalfDuplex(), _chosen_echo("half-duplex", _HALF, "as configured"), None
+        return HalfDuplex(), _chosen_echo("half-duplex", half_duplex, "as configured"), None
     try:
         from audio.echo.canceller import EchoCanceller  # noqa: PLC0415 - loads a library of 10 MB
 
@@ -277,7 +290,7 @@ def _echo(audio: DeviceChoices) -> "tuple[Echo | None, EngineChoice, EchoCancell
         if audio.echo == "cancel":
             raise
         why = f"instead of cancel, because {error}"
-        return HalfDuplex(), _chosen_echo("half-duplex", _HALF, why, fallback=True), None
+        return HalfDuplex(), _chosen_echo("half-duplex", half_duplex, why, fallback=True), None
     why = "as configured" if audio.echo == "cancel" else "auto: its library is installed"
     return canceller, _chosen_echo("cancel", "the reply is removed from the microphone's signal", why), canceller
 
@@ -290,7 +303,8 @@ def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) ->
     return EngineChoice("echo", name, detail, why, fallback, 0.0)
 
 
-_HALF = "the microphone is off while a reply plays: interrupt with a key"
+_HALF = "the microphone is off while a reply plays"
+_HALF_WITH_KEYS = f"{_HALF}: interrupt with a key"
 
 
 def _is_same(device: Device, opened: Opened | None) -> bool:

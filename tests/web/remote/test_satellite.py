@@ -111,6 +111,7 @@ def test_satellite_wakes_answers_and_sleeps_again(card: VirtualCard, tmp_path: P
     assert sent_s < 6  # the question, the reply and the window, and not the sentence before them
     assert audible_onset(heard.pcm, heard.rate_hz) is not None
     assert not any("what time is it" in line or "noon" in line for line in lines)
+    assert state_file.read_text() == "disconnected\n"  # after the end
 
 
 @pytest.mark.slow
@@ -145,8 +146,10 @@ def test_options_reach_the_process_unchanged(monkeypatch: pytest.MonkeyPatch) ->
         (["talk.wake_word=hey_you"], "no wake word is called 'hey_you'"),
         (["talk.wake_word=okay_nabu", "talk.mode=push-to-talk"], "needs talk.mode = open"),
         (["talk.wake_word=okay_nabu", "satellite.state_command=led 'on"], "correct its quotes"),
+        (["satellite.state_command=led\0"], "satellite.state_command.*one line without control characters"),
+        (["satellite.state_file=/run/a\nb"], "satellite.state_file.*one line without control characters"),
     ],
-    ids=["no wake word", "unknown word", "other mode", "quotes"],
+    ids=["no wake word", "unknown word", "other mode", "quotes", "control character", "line break"],
 )
 def test_mistake_is_told_before_the_process_begins(settings: list[str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):

@@ -1,6 +1,7 @@
 """The state of a satellite in a file and by a command: bounded, and the last one wins."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,10 +21,8 @@ async def displayed(command: str = "", file: str = "") -> AsyncGenerator[tuple[S
     problems: list[str] = []
     display = state_display.state_display(command, file, problems.append)
     assert display is not None
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(display.run())
+    async with display.running():
         yield display, problems
-        running.cancel()
 
 
 def script(folder: Path, text: str) -> str:
@@ -91,7 +90,54 @@ async def test_command_ends_with_the_program(tmp_path: Path) -> None:
     async with displayed(script(tmp_path, f"echo $$ >> {ids}; sleep 60")) as (display, _):
         display.show("listening")
         await eventually(lambda: ids.exists() and bool(ids.read_text()))
-    assert not runs(ids.read_text().strip())
+    assert not any(map(runs, ids.read_text().split()))
+
+
+async def test_end_is_shown_as_disconnected(tmp_path: Path) -> None:
+    file, output = tmp_path / "state", tmp_path / "out"
+
+    async def lose_sound_card() -> None:
+        async with displayed(script(tmp_path, f'echo "$2" >> {output}'), str(file)) as (display, _):
+            display.show("listening")
+            await eventually(output.exists)
+            raise OSError("the sound card is gone")
+
+    with pytest.raises(ExceptionGroup):
+        await lose_sound_card()
+    assert file.read_text() == "disconnected\n"
+    assert output.read_text().split() == ["listening", "disconnected"]
+
+
+async def test_hanging_command_does_not_delay_the_end_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_display, "COMMAND_TIMEOUT_S", 0.3)
+    async with asyncio.timeout(5), displayed(script(tmp_path, "sleep 60")) as (display, _):
+        display.show("listening")
+        await asyncio.sleep(0.1)
+
+
+async def test_state_file_is_not_synced_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A memory card wears out: a conversation has many states."""
+    monkeypatch.setattr("os.fsync", lambda _descriptor: pytest.fail("the file was synced"))
+    async with displayed(file=str(tmp_path / "state")) as (display, problems):
+        display.show("asleep")
+        await eventually((tmp_path / "state").exists)
+    assert problems == []
+
+
+def test_pipe_as_state_file_is_refused(tmp_path: Path) -> None:
+    """Without a reader, writing to it never ends."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="it is not an ordinary file; name another one"):
+        state_display.state_display("", str(tmp_path / "pipe"), print)
+
+
+async def test_file_that_becomes_a_pipe_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    async with displayed(file=str(file)) as (display, problems):
+        os.mkfifo(file)
+        display.show("asleep")
+        await eventually(lambda: len(problems) == 1)
+    assert "it is not an ordinary file" in problems[0]
 
 
 @pytest.mark.parametrize(

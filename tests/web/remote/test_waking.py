@@ -290,6 +290,15 @@ async def test_word_within_the_reply_itself_is_ignored() -> None:
     assert satellite.talk.playback.sounding
 
 
+async def test_lost_connection_is_shown_without_a_further_frame() -> None:
+    satellite = await awake()
+    floors: list[str] = []
+    satellite.talk.on_step = lambda: floors.append(satellite.talk.floor)
+    satellite.talk.wire._open = False
+    satellite.talk.connection_lost(CloseReason("the connection was lost.", again=True))
+    assert floors == ["starting"]
+
+
 async def test_word_without_a_connection_is_answered_by_a_sound_only() -> None:
     satellite = await awake()
     await satellite.hear(8)

@@ -11,7 +11,9 @@ from starlette.websockets import WebSocket
 from support.servers.certificates import write_pair
 from support.servers.web_server import running_server
 
+from assistant.config.loading import load_settings
 from assistant.config.server_settings import ServerSection
+from repartee.satellite_check import check_satellite
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
 from web.remote.server_trust import client_tls
@@ -80,3 +82,27 @@ def test_named_certificate_is_accepted(tmp_path: Path, how: str) -> None:
 def test_other_certificates_are_refused(tmp_path: Path, how: str, said: str) -> None:
     with pytest.RaisesGroup(pytest.RaisesExc(ServerLostError, match=said), flatten_subgroups=True):
         talk(tmp_path, how)
+
+
+@pytest.mark.parametrize(
+    ("how", "level", "text"),
+    [
+        ("fingerprint", "ok", "opens a conversation"),
+        ("file", "ok", "opens a conversation"),
+        ("nothing", "fail", "add --tls-fingerprint or --tls-ca"),
+        ("both", "fail", "leave out --tls-ca"),
+    ],
+)
+async def test_doctor_checks_the_certificate_as_a_satellite_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, level: str, text: str
+) -> None:
+    monkeypatch.setenv("REPARTEE_TOKEN", TOKEN)
+    monkeypatch.setattr("repartee.satellite_check._devices", list)
+    tls, settings = tls_of(tmp_path), load_settings(None, {}, ["talk.wake_word=okay_nabu"]).settings
+    fingerprint = tls.certificate.fingerprint if how in {"fingerprint", "both"} else None
+    ca_file = str(tls.certificate.cert_file) if how in {"file", "both"} else None
+    async with running_server(converse=greet, token=TOKEN, tls=tls) as server:
+        url = f"wss://127.0.0.1:{server.port}"
+        result = (await asyncio.to_thread(check_satellite, settings, url, fingerprint, ca_file))[-1]
+    assert (result.name, result.level) == ("server", level), result
+    assert text in result.text

@@ -169,8 +169,12 @@ def test_satellite_is_a_service_of_its_own(home: Path) -> None:
         (["--satellite", "--port", "1"], "leave out --host and --port"),
         (["--room", "Kitchen"], "--room: add --satellite"),
         (["--satellite", "--talk", "--server", "ws://a", "--wake-word", "alexa"], "they are two services"),
+        (["--satellite", "--server", "ftp://kitchen", "--wake-word", "alexa"], "--server"),
+        (["--satellite", "--server", "ws://a", "--wake-word", "alexia"], "no wake word is called 'alexia'"),
+        (["--satellite", "--server", "wss://a", "--wake-word", "alexa", "--tls-fingerprint", "48"], "64 hexadecimal"),
+        (["--satellite", "--server", "wss://a", "--wake-word", "alexa", "--print", "--tls-fingerprint", ""], "64 hexa"),
     ],
-    ids=["no wake word", "port", "not a satellite", "both"],
+    ids=["no wake word", "port", "not a satellite", "both", "address", "unknown word", "fingerprint", "printed"],
 )
 def test_wishes_that_do_not_fit_are_refused(home: Path, words: list[str], problem: str) -> None:
     done = service(home, "install", *words)

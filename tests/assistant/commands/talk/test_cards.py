@@ -26,9 +26,40 @@ def test_listening_sounds_need_a_microphone_that_stays_open(
     assert opened.sound_output is (opened.speaker if plays else None)
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, *devices: Device, name: str = "") -> cards.Cards:
+def opened(monkeypatch: pytest.MonkeyPatch, *devices: Device, name: str = "", has_keys: bool = True) -> cards.Cards:
     monkeypatch.setattr(cards, "list_devices", lambda: devices)
-    return cards.open_cards(AudioSection(input=name), pytest.fail)
+    return cards.open_cards(AudioSection(input=name, echo="half-duplex"), pytest.fail, has_keys=has_keys)
+
+
+NO_MICROPHONE = "no microphone was found: connect one and start again; `repartee devices` lists them"
+
+
+@pytest.mark.parametrize(
+    ("devices", "notice", "echo"),
+    [
+        ((MICROPHONE, LOUDSPEAKER), "", "the microphone is off while a reply plays"),
+        (
+            (LOUDSPEAKER,),
+            NO_MICROPHONE,
+            "no echo",
+        ),
+        ((MICROPHONE,), "no loudspeaker was found: nothing is answered; connect one and start again", "no echo"),
+        (
+            (),
+            f"{NO_MICROPHONE}; no loudspeaker either",
+            "no echo",
+        ),
+    ],
+    ids=["both", "no microphone", "no loudspeaker", "none"],
+)
+def test_satellite_is_not_told_of_keys_and_texts(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[Device, ...], notice: str, echo: str
+) -> None:
+    satellite = opened(monkeypatch, *devices, has_keys=False)
+    assert satellite.notice == notice
+    assert satellite.echo.startswith(echo)
+    shown = " ".join(choice.detail for choice in satellite.chosen)
+    assert not any(word in shown for word in ("key", "type", "text"))
 
 
 def test_without_a_microphone_the_user_types(monkeypatch: pytest.MonkeyPatch) -> None:

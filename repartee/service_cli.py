@@ -52,6 +52,10 @@ def install(  # noqa: PLR0917 - each is an option of the command
     options = [f"--{name}={value}" for name, value in (given | of_satellite).items() if value is not None]
     options += [f"--set={setting}" for setting in overrides or ()]
     with _opened(talk, satellite, options) as service:
+        if satellite and server is not None:
+            from repartee.server_talk import satellite_options
+
+            satellite_options(server, service.settings(), tls_fingerprint=tls_fingerprint, tls_ca=None)
         if show:
             service.show_plan()
         else:
