@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assistant.home import Device
 from assistant.home.names import HomeIndex
 from assistant.home.query import Found, Query, Unclear
 
@@ -23,6 +22,7 @@ class GroupWords:
         switching: Words that say what is done: "on", "off".
         negations: Words with which nothing is done: "not".
         verbs: Words with which an order begins: "turn".
+        joint: The word "and".
     """
 
     joints: re.Pattern[str]
@@ -30,6 +30,7 @@ class GroupWords:
     switching: frozenset[str]
     negations: frozenset[str]
     verbs: frozenset[str]
+    joint: str
 
     def ends_with_joint(self, text: str) -> bool:
         """Returns whether `text` ends between two names: "the lamp and"."""
@@ -38,23 +39,45 @@ class GroupWords:
     def is_other_order(self, text: str) -> bool:
         """Returns whether there is another order in `text`: "the lamp off and the fan", "not the lamp"."""
         parts = [part.split() for part in self.joints.split(f" {text} ")]
-        if not self.negations.isdisjoint(text.split()) or not all(parts):
+        if self.is_refused(text) or not all(parts):
             return True
         firsts, lasts = [part[0] for part in parts[1:]], [part[-1] for part in parts]
         if not firsts:
             return False
         return not self.verbs.isdisjoint(firsts) or not self.switching.isdisjoint((*firsts, *lasts))
 
+    def is_refused(self, text: str) -> bool:
+        """Returns whether nothing is to be done: "not the lamp"."""
+        return not self.negations.isdisjoint(text.split())
+
+    def joins(self, text: str) -> bool:
+        """Returns whether `text` begins with a word that joins it to what is before: "and", "except", "not"."""
+        return bool(self.joints.match(text) or self.exceptions.match(text)) or self.is_refused(text.split(" ", 1)[0])
+
 
 def group_words(data: Mapping[str, Any], verbs: frozenset[str]) -> GroupWords:
     """Returns the words of a language for `find_group`, from the file of the skill. `verbs`: see `GroupWords`."""
     switching, negations = (frozenset(data[name].split()) for name in ("switching", "negations"))
-    return GroupWords(_between(data["joints"]), _between(data["exceptions"]), switching, negations, verbs)
+    joints, exceptions = _between(data["joints"]), _between(data["exceptions"])
+    return GroupWords(joints, exceptions, switching, negations, verbs, data["joints"][0])
 
 
 def _between(runs: Sequence[str]) -> re.Pattern[str]:
     words = "|".join(re.escape(run) for run in sorted(runs, key=len, reverse=True))
     return re.compile(rf"(?:^|\s+)(?:{words})\s+", re.IGNORECASE)
+
+
+def with_joints(index: HomeIndex, parts: Sequence[str], words: GroupWords) -> str:
+    """Returns names that are divided by commas as names with "and" between them.
+
+    A comma is none before "except", and none between a device and its place: "the light, in the kitchen".
+    """
+    text = parts[0]
+    for part in parts[1:]:
+        first, second = (index.place(side) is not None for side in (text, part))
+        is_place = first != second and not index.has_place(part if first else text)
+        text = f"{text} {part}" if words.joins(f"{part} ") or is_place else f"{text} {words.joint} {part}"
+    return text
 
 
 def find_group(index: HomeIndex, text: str, query: Query, words: GroupWords) -> Found | Unclear | None:
@@ -65,45 +88,60 @@ def find_group(index: HomeIndex, text: str, query: Query, words: GroupWords) -> 
     exact = index.named(text, query)
     if exact is None and words.is_other_order(text):
         return None
-    if not 1 < len(words.joints.split(text)) <= _MAX_PARTS:
-        return index.find(text, query)
-    return exact or _union(index, text, query, words) or index.find(text, query)
+    parts = (exact,) if exact is not None else _parts(index, text, query, words)
+    return None if parts is None else _joined(parts)
 
 
 def _without(index: HomeIndex, text: str, excluded: str, query: Query, words: GroupWords) -> Found | Unclear | None:
+    """Returns the devices without those that are excluded; all that may be meant are."""
     together = replace(query, together=True)
-    base, rest = (find_group(index, part, together, words) for part in (text, excluded))
+    base, rest = find_group(index, text, together, words), _parts(index, excluded, together, words)
     if not isinstance(base, Found) or rest is None:
         return base if isinstance(base, Unclear) else None
-    gone = set(rest.ids) if isinstance(rest, Unclear) else {device.id for device in rest.devices}
+    if words.exceptions.search(excluded) or any(isinstance(part, Unclear) and len(part.names) == 1 for part in rest):
+        return None  # a name that is only similar may be another device
+    gone = {name for part in rest for name in _ids(part)}
     left = tuple(device for device in base.devices if device.id not in gone)
-    return Found(left, by_name=False) if left else None
+    return Found(left, by_name=False, is_list=True) if left else None
 
 
-def _union(index: HomeIndex, text: str, query: Query, words: GroupWords) -> Found | Unclear | None:
-    """Returns the devices of names that are joined. A first name is as long as possible: "salt and pepper lamp"."""
+def _ids(part: Found | Unclear) -> tuple[str, ...]:
+    return part.ids if isinstance(part, Unclear) else tuple(device.id for device in part.devices)
+
+
+def _joined(parts: Sequence[Found | Unclear]) -> Found | Unclear:
+    """Returns the devices of all parts; the question about the first that is unclear."""
+    unclear = next((part for part in parts if isinstance(part, Unclear)), None)
+    if unclear is not None or len(parts) == 1:
+        return unclear or parts[0]
+    devices = {device.id: device for part in parts if isinstance(part, Found) for device in part.devices}
+    is_list = all(isinstance(part, Found) and (part.by_name or part.is_list) for part in parts)
+    return Found(tuple(devices.values()), by_name=False, is_list=is_list)
+
+
+def _parts(index: HomeIndex, text: str, query: Query, words: GroupWords) -> tuple[Found | Unclear, ...] | None:
+    """Returns what each name means; None if one means nothing."""
+    is_joined = 1 < len(words.joints.split(text)) <= _MAX_PARTS
+    if is_joined and (parts := _union(index, text, query, words)) is not None:
+        return parts
+    single = index.find(text, query)
+    return None if single is None else (single,)
+
+
+def _union(index: HomeIndex, text: str, query: Query, words: GroupWords) -> tuple[Found | Unclear, ...] | None:
+    """Returns the parts of joined names. A first name is as long as possible: "salt and pepper lamp"."""
     for joint in reversed(list(words.joints.finditer(text))):
         before, after = text[: joint.start()], text[joint.end() :]
-        first = index.named(before, query) or (index.find(before, query) if not words.joints.search(before) else None)
-        first = first or _union(index, before, query, words)
+        single = index.named(before, query) or (index.find(before, query) if not words.joints.search(before) else None)
+        first = _union(index, before, query, words) if single is None else (single,)
         if first is None:
             continue
         second = index.named(after, query) or index.find(_like(index, before, after), query)
-        if second is None:
-            continue
-        unclear = next((part for part in (first, second) if isinstance(part, Unclear)), None)
-        if unclear is not None:
-            return unclear
-        assert isinstance(first, Found)
-        assert isinstance(second, Found)
-        return Found(_each_once((*first.devices, *second.devices)), by_name=False)
+        if second is not None:
+            return *first, second
     return None
 
 
 def _like(index: HomeIndex, before: str, after: str) -> str:
     """Returns a name that is only a place with the kind before: "the fans in the hall and the office"."""
     return f"{index.without_place(before)} {after}" if index.place(after) is not None else after
-
-
-def _each_once(devices: Sequence[Device]) -> tuple[Device, ...]:
-    return tuple({device.id: device for device in devices}.values())

@@ -6,6 +6,11 @@ from functools import lru_cache
 
 CLOSE = 0.75
 """Likeness from which one word may be a misspelling of the other."""
+SURE = 0.95
+"""Likeness that is enough for a device that lets somebody in: the same word, or another number of it."""
+_SHORT_CHARS = 5
+_SHORT_SURE = 0.8
+"""A word of few letters is more alike than this, or it may be another word: "path", "bath"."""
 MAX_LONGER = 2
 """Largest difference in length of two like words, in letters."""
 MIN_FUZZY_CHARS = 4
@@ -34,6 +39,14 @@ def likeness(word: str, other: str) -> float:
         return 0.0
     distance = _distance(word, other, allowed)
     return 0.0 if distance > allowed else 1 - distance / len(long)
+
+
+def is_sure(word: str, alike: float, *, is_guarded: bool = False) -> bool:
+    """Returns whether `word` means another one that is so alike; otherwise the user is asked.
+
+    `is_guarded`: whether it names a device that lets somebody in.
+    """
+    return alike >= (SURE if is_guarded else CLOSE) and (len(word) > _SHORT_CHARS or alike > _SHORT_SURE)
 
 
 def _distance(word: str, other: str, most: int) -> int:

@@ -23,6 +23,7 @@ class HomeWords:
         all: Words with which devices of the whole home are meant, not those of a room: "all lights".
         here: Word runs for the room in which somebody speaks: "in here".
         everywhere: Words for the whole home, which limit nothing.
+        both: Words that count two devices: "both".
         small: Articles and prepositions, which are ignored.
         pronouns: Words that name no device: "it".
         floors: Groups of names for the same floor: "downstairs", "ground floor".
@@ -36,10 +37,15 @@ class HomeWords:
     all: frozenset[str]
     here: tuple[Words, ...]
     everywhere: frozenset[str]
+    both: frozenset[str]
     small: frozenset[str]
     pronouns: frozenset[str]
     floors: tuple[tuple[Words, ...], ...]
     compounds: bool
+
+    def names_nothing(self, folded_words: Words) -> bool:
+        """Returns whether the words name no device: "everything", "both", "the house"."""
+        return set(folded_words) <= self.every | self.everywhere | self.both | self.small
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +55,21 @@ class Found:
     Attributes:
         devices: One or several.
         by_name: Whether one device was named; else they are those of a place or kind.
+        is_list: Whether several were named, or some excepted, so that only their names tell which they are.
     """
 
     devices: tuple[Device, ...]
     by_name: bool
+    is_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """The words mean one device but fit several.
+    """The words mean one device but fit several, or they are only similar to the name of one.
 
     Attributes:
-        names: Their names for the question.
-        ids: Their entity ids, in the same order.
+        names: The names for the question.
+        ids: The entity ids, in the same order; () if the names are rooms, one of which is meant by "here".
     """
 
     names: tuple[str, ...]
@@ -75,7 +83,7 @@ class Query:
     Attributes:
         kinds: Their kinds.
         default: The kinds that are meant by a place alone.
-        everything: The kinds that are meant by "everything"; empty: as `default`.
+        everything: The kinds that are meant by "everything"; None: as `default`.
         together: Whether "the light" means all lights if there are several; else the user is asked.
         only: Returns whether a device may be meant; None: each may.
         is_answer: Whether the assistant asked which device is meant, so that a number alone is enough.
@@ -84,7 +92,7 @@ class Query:
 
     kinds: Sequence[Kind]
     default: Sequence[Kind] = ()
-    everything: Sequence[Kind] = ()
+    everything: Sequence[Kind] | None = None
     together: bool = False
     only: Callable[[Device], bool] | None = None
     is_answer: bool = False

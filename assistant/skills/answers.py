@@ -377,6 +377,7 @@ class SkillAnswer:
         hint: A line for the screen that is not spoken: what to configure; "" for none.
         subjects: What "it" refers to in the next turns, the latest last; (): the same as before.
         before_llm: Whether it is given although there is a language model.
+        excepts: Whether the request ends with exceptions, to which further names may belong.
     """
 
     text: str
@@ -391,6 +392,7 @@ class SkillAnswer:
     hint: str = field(default="", compare=False)
     subjects: tuple[Subject, ...] = field(default=(), compare=False)
     before_llm: bool = True
+    excepts: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,11 +165,13 @@ def _confirm(question: Confirm, utterance: Utterance, context: SkillContext, req
 
 
 def name_chosen(question: OpenQuestion, utterance: Utterance, language: Language) -> str:
-    """Returns the name that "the second one" means, both names for "both"; else the words that were said."""
+    """Returns the name that "the second one" or "yes" means, all names for "all"; else the words that were said."""
     if not isinstance(question, WhichName) or not question.names:
         return utterance.text
     if chooses_all(utterance.matches, len(question.names)):
         return language.phrases.join(list(question.names))
+    if len(question.names) == 1 and utterance.is_a("dialog_yes"):
+        return question.names[0]
     positions = (position(match) for match in utterance.matches if match.intent == "dialog_pick")
     place = next((place for place in positions if isinstance(place, int)), None)
     names = question.names

@@ -50,7 +50,12 @@ def picked_entries(
 
 def chooses_all(matches: Sequence[TemplateMatch], count: int) -> bool:
     """Returns whether the words mean all of `count` entries: "all of them", "the two"."""
-    return any(match.intent == "dialog_all" and match.numbers.get("count", count) == count for match in matches)
+    return any(
+        match.intent == "dialog_all"
+        and match.numbers.get("count", count) == count
+        and int(match.values.get("pair", count)) == count
+        for match in matches
+    )
 
 
 def named_entries(entries: Sequence[Entry], name: Sequence[str], plural_endings: tuple[str, ...]) -> tuple[Entry, ...]:

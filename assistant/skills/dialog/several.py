@@ -80,7 +80,7 @@ def _split(
         later, next_new = _context_after(context, first, new)
         words = before.split()
         rest = _understood(answer(after, later))
-        if rest is None and elides:
+        if rest is None and elides and not first.excepts:
             rest = elided(words, after, replace(later, memory=Memory()), answer)
         if rest is not None:
             return first, rest

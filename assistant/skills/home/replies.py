@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from functools import partial
 
 from assistant.home import Device, HomePort, HomeState, Kind
-from assistant.home.groups import find_group
+from assistant.home.groups import find_group, with_joints
 from assistant.home.query import Found, Query, Unclear
 from assistant.skills.answers import SkillAnswer, SkillContext
 from assistant.skills.dialog.memory import ServiceAsked, WhichName
 from assistant.skills.dialog.several import answer_several
 from assistant.skills.home.faults import PACKAGE, fault_text
 from assistant.skills.home.planning import is_plannable, planned, time_said
-from assistant.skills.home.requests import HomeRequest
+from assistant.skills.home.requests import ALL_KINDS, HomeRequest, kinds_of
 from assistant.skills.home.tables import HomeTables, home_tables
 from assistant.skills.kinds import Match
 from assistant.skills.languages.language import ability_of
@@ -22,33 +22,6 @@ from assistant.skills.reminders.planned import cancel_planned
 
 SKILL = "home"
 
-_SWITCHED: tuple[Kind, ...] = ("light", "switch", "fan", "media", "climate")
-_STARTED: tuple[Kind, ...] = (*_SWITCHED, "scene", "script")
-_ALL_OFF: tuple[Kind, ...] = ("light", "switch", "fan", "media")
-_SET: tuple[Kind, ...] = ("light", "climate", "cover", "media", "fan")
-_COVERS: tuple[Kind, ...] = ("cover", "garage")
-_THERMOMETERS: tuple[Kind, ...] = ("climate", "sensor")
-_ASKABLE: tuple[Kind, ...] = (*_SWITCHED, "cover", "garage", "lock")
-
-_KINDS: dict[str, tuple[tuple[Kind, ...], tuple[Kind, ...], tuple[Kind, ...]]] = {
-    # intent: allowed kinds, kinds if the user names only a place, kinds if the user says "everything"
-    "home_on": (_STARTED, ("light",), ("light",)),
-    "home_off": (_SWITCHED, ("light",), _ALL_OFF),
-    "home_set": (_SET, ("light",), ("light",)),
-    "home_up": (("light", "climate", "media", "fan"), ("light",), ()),
-    "home_down": (("light", "climate", "media", "fan"), ("light",), ()),
-    "home_color": (("light",), ("light",), ()),
-    "home_open": (_COVERS, ("cover",), ("cover",)),
-    "home_close": (_COVERS, ("cover",), ("cover",)),
-    "home_lock": (("lock",), ("lock",), ("lock",)),
-    "home_unlock": (("lock",), ("lock",), ()),
-    "home_pause": (("media",), ("media",), ()),
-    "home_play": (("media",), ("media",), ()),
-    "home_next": (("media",), ("media",), ()),
-    "home_previous": (("media",), ("media",), ()),
-    "home_temperature": (_THERMOMETERS, _THERMOMETERS, ()),
-    "home_is": (_ASKABLE, ("light",), ("light",)),
-}
 _TOGETHER = frozenset({"home_pause", "home_play", "home_next", "home_previous", "home_temperature", "home_is"})
 """Intents for which "the light" means every light."""
 _QUESTIONS = frozenset({"home_is", "home_temperature"})
@@ -59,9 +32,10 @@ _PLAIN_ORDERS = frozenset({"home_on", "home_off", "home_set", "home_color", "hom
 
 _NO_CONTEXT = SkillContext(datetime.min.replace(tzinfo=UTC))
 """Several commands need no context: only the time of the whole sentence does."""
+_MAX_LISTED = 3
+"""Names of devices that an answer tells."""
 _CANCEL = "home_cancel"
 """Intent that cancels what is planned for devices."""
-_ALL_KINDS: tuple[Kind, ...] = (*_ASKABLE, "scene", "script")
 
 
 @dataclass(slots=True)
@@ -140,6 +114,8 @@ class HomeSkill:
                 continue
             if _is_pronoun(tables, words):
                 return None  # "turn it off": see `follow_up`
+            if words and tables.times.is_time(words) and not self._is_name(tables, words):
+                continue  # "run for ten minutes"
             answer = self._answer(tables, match, words, text, room)
             if answer is not None and not answer.missing:
                 return answer
@@ -158,13 +134,37 @@ class HomeSkill:
                 return self._plan(tables, answer, timed.time, timed.phrase)
         return None
 
+    def _is_name(self, tables: HomeTables, words: str) -> bool:
+        """Returns whether the words are the whole name of a device."""
+        state = self.home.state
+        return state is not None and tables.index_of(state).named(words, Query(ALL_KINDS)) is not None
+
     def _chosen(self, tables: HomeTables, question: WhichName, text: str, room: str) -> SkillAnswer | None:
         """Returns the answer to the choice of a device: first among those that were told, then among all."""
+        if question.names and not question.ids:
+            return self._in_room(tables, question, text, room)
+        if len(question.names) > 1 and text == tables.language.phrases.join(list(question.names)):
+            return self._of_all(tables, question, text)
         for ids in (frozenset(question.ids), frozenset[str]()):
             answer = self._answer(tables, question.match, text, text, room, among=ids, is_answer=True)
             if answer is not None and not answer.missing and (answer.question is None or not ids):
                 return answer
         return None
+
+    def _of_all(self, tables: HomeTables, question: WhichName, text: str) -> SkillAnswer | None:
+        """Returns the answer to "all of them"."""
+        devices = () if self.home.state is None else self.home.state.devices
+        meant = Found(tuple(device for device in devices if device.id in question.ids), by_name=False, is_list=True)
+        return self._do(tables, question.match, meant, self._what(tables, text, meant))
+
+    def _in_room(self, tables: HomeTables, question: WhichName, text: str, room: str) -> SkillAnswer | None:
+        """Returns the answer to the choice of the room that "here" is."""
+        state, match = self.home.state, question.match
+        if state is None or not tables.index_of(state).has_place(text):
+            return None
+        words = tables.index_of(state).with_room(_device_words(match), text)
+        answer = self._answer(tables, match, words, words, room, tells_names=True)
+        return None if answer is None or answer.missing else answer
 
     def _answer(
         self,
@@ -176,6 +176,7 @@ class HomeSkill:
         *,
         among: frozenset[str] = frozenset(),
         is_answer: bool = False,
+        tells_names: bool = False,
     ) -> SkillAnswer | None:
         """Returns the answer to a request; None if it is not about this home.
 
@@ -187,13 +188,12 @@ class HomeSkill:
             room: Where it is said.
             among: Ids of the only devices that may be meant; empty: all.
             is_answer: Whether the words answer the question which device is meant.
+            tells_names: Whether the answer has the names of the devices.
         """
         state = self.home.state
         if state is None:
             return self._unread(tables, words)
-        kinds, default, everything = _KINDS[match.intent]
-        if match.intent == "home_set":
-            kinds, default = _kinds_to_set(match, kinds)
+        kinds, default, everything = kinds_of(match)
         near = tables.place_of(state, room)
         measures = HomeRequest.measures if match.intent == "home_temperature" else _any_device
         query = Query(
@@ -207,19 +207,35 @@ class HomeSkill:
         )
         meant: Found | Unclear | None
         if words:
-            meant = find_group(tables.index_of(state), words, query, tables.groups)
+            index = tables.index_of(state)
+            words = with_joints(index, tables.fold.parts(words, text), tables.groups)
+            meant = find_group(index, words, query, tables.groups)
         else:
             meant = _of_room(state, query, is_of_room=match.intent == "home_temperature")
-        request = HomeRequest(tables.language, self.home, match, self._what(tables, _as_written(words, text), meant))
+        if tells_names and isinstance(meant, Found):
+            meant = replace(meant, is_list=True)
+        what = self._what(tables, _as_written(words, text), meant)
         if meant is None:
-            return self._unknown(tables, request, words, kinds)
+            request = HomeRequest(tables.language, self.home, match, what)
+            return None if tables.groups.is_refused(words) else self._unknown(tables, request, words, kinds)
+        return self._do(tables, match, meant, what, is_named=bool(words))
+
+    def _do(
+        self, tables: HomeTables, match: TemplateMatch, meant: Found | Unclear, what: str, *, is_named: bool = True
+    ) -> SkillAnswer | None:
+        """Returns the answer about these devices. `what`: how they are called; `is_named`: whether the user did."""
+        request = HomeRequest(tables.language, self.home, match, what)
         if isinstance(meant, Unclear):
             return request.ask_which(meant)
-        subject = ServiceAsked(SKILL, match, request.what if words else "")
-        current = {device.id: device for device in state.devices}
+        state = self.home.state
+        subject = ServiceAsked(SKILL, match, what if is_named else "")
+        current = {device.id: device for device in (() if state is None else state.devices)}
         devices = tuple(current[device.id] for device in meant.devices if device.id in current)
         answer = request.answer(devices)
-        return None if answer is None else replace(answer, subjects=(subject,))
+        if answer is None:
+            return None
+        excepts = tables.groups.exceptions.search(f" {_device_words(match)} ") is not None
+        return replace(answer, subjects=(subject,), excepts=excepts)
 
     # ---- later ----
 
@@ -258,7 +274,7 @@ class HomeSkill:
                 if match.intent != _CANCEL or _is_pronoun(tables, target):
                     continue
                 for words, services in tables.cancelled.readings(target):
-                    query = Query(_ALL_KINDS, _ALL_KINDS, together=True, near=tables.place_of(state, room))
+                    query = Query(ALL_KINDS, ALL_KINDS, together=True, near=tables.place_of(state, room))
                     meant = find_group(tables.index_of(state), words, query, tables.groups)
                     if meant is None:
                         continue
@@ -285,7 +301,10 @@ class HomeSkill:
         self, tables: HomeTables, request: HomeRequest, words: str, kinds: Sequence[Kind]
     ) -> SkillAnswer | None:
         """Returns the answer that the device may not be used, or is not in this home."""
-        meant = {tables.words.kinds.get(word) for word in tables.fold(words)}
+        folded = tables.fold(words)
+        if tables.words.names_nothing(folded):
+            return None  # "unlock everything"
+        meant = {tables.words.kinds.get(word) for word in folded}
         if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
             return request.say("home_guarded")
         is_named = "named" in request.match.values
@@ -294,9 +313,9 @@ class HomeSkill:
         return replace(request.say("home_unknown"), missing=True)
 
     def _what(self, tables: HomeTables, device_words: str, meant: Found | Unclear | None) -> str:
-        """Returns what is switched: the name of one device, else the user's words without an article."""
-        if isinstance(meant, Found) and meant.by_name:
-            return meant.devices[0].name
+        """Returns what is switched: the names of a few devices, else the user's words without an article."""
+        if isinstance(meant, Found) and (meant.by_name or (meant.is_list and len(meant.devices) <= _MAX_LISTED)):
+            return tables.language.phrases.join(list(dict.fromkeys(device.name for device in meant.devices)))
         words = device_words.split()
         while len(words) > 1 and all(word in tables.words.small for word in tables.fold(words[0])):
             words.pop(0)
@@ -343,17 +362,6 @@ def _as_written(words: str, text: str) -> str:
     """Returns the words with the capitals that they have in `text`."""
     written = {word.strip(".,?!;:").lower(): word.strip(".,?!;:") for word in text.split()}
     return " ".join(written.get(word, word) for word in words.split())
-
-
-def _kinds_to_set(match: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-    """Returns the kinds that can be set to a number, and the kinds that are meant if the user names only a place."""
-    aspect = match.values.get("aspect")
-    if match.values.get("measure") == "degrees" or aspect == "climate":
-        return ("climate",), ("climate",)
-    if aspect is not None:
-        only = tuple(kind for kind in kinds if kind == aspect)
-        return only, only
-    return kinds, ("light",)
 
 
 def _match_of(answer: SkillAnswer | None) -> Match | None:

@@ -19,6 +19,36 @@ STEP_DEGREES = 1.0
 COLDEST, WARMEST = 5.0, 35.0
 """Limits of the heating in degrees, if it names none."""
 
+_SWITCHED: tuple[Kind, ...] = ("light", "switch", "fan", "media", "climate")
+_STARTED: tuple[Kind, ...] = (*_SWITCHED, "scene", "script")
+_ALL_OFF: tuple[Kind, ...] = ("light", "switch", "fan", "media")
+_SET: tuple[Kind, ...] = ("light", "climate", "cover", "media", "fan")
+_COVERS: tuple[Kind, ...] = ("cover", "garage")
+_THERMOMETERS: tuple[Kind, ...] = ("climate", "sensor")
+_ASKABLE: tuple[Kind, ...] = (*_SWITCHED, "cover", "garage", "lock")
+
+_KINDS: dict[str, tuple[tuple[Kind, ...], tuple[Kind, ...], tuple[Kind, ...] | None]] = {
+    "home_on": (_STARTED, ("light",), ("light",)),
+    "home_off": (_SWITCHED, ("light",), _ALL_OFF),
+    "home_set": (_SET, ("light",), ("light",)),
+    "home_up": (("light", "climate", "media", "fan"), ("light",), None),
+    "home_down": (("light", "climate", "media", "fan"), ("light",), None),
+    "home_color": (("light",), ("light",), None),
+    "home_open": (_COVERS, ("cover",), ("cover",)),
+    "home_close": (_COVERS, ("cover",), ("cover",)),
+    "home_lock": (("lock",), ("lock",), ("lock",)),
+    "home_unlock": (("lock",), ("lock",), ()),
+    "home_pause": (("media",), ("media",), None),
+    "home_play": (("media",), ("media",), None),
+    "home_next": (("media",), ("media",), None),
+    "home_previous": (("media",), ("media",), None),
+    "home_temperature": (_THERMOMETERS, _THERMOMETERS, None),
+    "home_is": (_ASKABLE, ("light",), ("light",)),
+}
+"""Allowed kinds of each intent, those meant by a place alone, and those meant by "everything" (None: as by a place)."""
+ALL_KINDS: tuple[Kind, ...] = (*_ASKABLE, "scene", "script")
+"""Kinds that can be named in a request."""
+
 _FAULTS = ("unreachable", "late", "unauthorized", "refused", "broken", "busy")
 
 
@@ -51,11 +81,12 @@ class HomeRequest:
         return SkillAnswer(self.language.say(answer, of=None, **({"what": self.what} | fields)), SKILL)
 
     def ask_which(self, unclear: Unclear) -> SkillAnswer:
-        """Asks which device is meant."""
+        """Asks which device is meant, or which room "here" is."""
         shown = list(unclear.names[:MAX_ASKED])
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
-        answer = self.say("home_which", names=names)
+        which = "home_which" if unclear.ids else "home_which_room"
+        answer = self.say("home_sure" if len(unclear.names) == 1 else which, names=names)
         question = WhichName(SKILL, self.match, tuple(shown), unclear.ids)
         return replace(answer, question=question, question_text=answer.text.partition(":")[0])
 
@@ -244,3 +275,22 @@ _ANSWERS: dict[str, Callable[[HomeRequest, Sequence[Device]], SkillAnswer | None
     "home_temperature": HomeRequest.tell_temperature,
     "home_is": HomeRequest.tell_state,
 }
+
+
+def kinds_of(match: TemplateMatch) -> tuple[tuple[Kind, ...], tuple[Kind, ...], tuple[Kind, ...] | None]:
+    """Returns the kinds of devices that a request allows, those that a place alone means, and "everything"."""
+    kinds, default, everything = _KINDS[match.intent]
+    if match.intent != "home_set":
+        return kinds, default, everything
+    return *_kinds_to_set(match, kinds), everything
+
+
+def _kinds_to_set(match: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """Returns the kinds that can be set to a number, and the kinds that are meant if the user names only a place."""
+    aspect = match.values.get("aspect")
+    if match.values.get("measure") == "degrees" or aspect == "climate":
+        return ("climate",), ("climate",)
+    if aspect is not None:
+        only = tuple(kind for kind in kinds if kind == aspect)
+        return only, only
+    return kinds, ("light",)

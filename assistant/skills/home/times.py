@@ -44,13 +44,15 @@ class TimePhrases:
 
     def __init__(self, language: Language) -> None:
         """Builds the templates, which blocks."""
-        times = read_skill(PACKAGE, language.code)["times"]
+        data = read_skill(PACKAGE, language.code)
+        times = data["times"]
         rules = [{**shared, "intents": {}} for shared in shared_files(language.code)]
         self._templates = SentenceTemplates(language, [*rules, {"intents": times["intents"]}])
         self._cues = frozenset(times["cues"].split())
         self._anywhere = frozenset(times["units"].split())
         self._unplanned = frozenset(times["unplanned"].split())
         self._joints = frozenset(joint.split()[-1] for joint in dialog_words(language.code).joints)
+        self._small = frozenset(data["words"]["small"].split())
         self._numerals: Numerals = language.numerals
 
     def find(self, phrase: str) -> TemplateMatch | None:
@@ -59,6 +61,12 @@ class TimePhrases:
         if match is None or not (names_time(match) or duration_s(match)):
             return None
         return match
+
+    def is_time(self, text: str) -> bool:
+        """Returns whether all of `text` is a time: "for ten minutes", "ten minutes"."""
+        words = [word.lower().strip(_MARKS) for word in text.split()]
+        is_span = len(words) > 1 and all(map(self._is_timely, words)) and not self._anywhere.isdisjoint(words[1:])
+        return is_span or self.find(text) is not None
 
     def split(self, text: str) -> Iterator[Timed]:
         """Yields the ways in which a part of `text` is a time and the rest may be a command."""
@@ -78,7 +86,8 @@ class TimePhrases:
                 phrase = " ".join(tokens[begin:end])
                 match = self.find(phrase)
                 rest = [*tokens[:begin], *tokens[end:]]
-                is_of_later = begin > _FRONT and plain[begin - 1] in self._joints and end < len(tokens)
+                is_joined = plain[begin - 1] in self._joints or (tokens[begin - 1][-1] == "," and phrase[-1] != ",")
+                is_of_later = begin > _FRONT and is_joined and not self._small.issuperset(plain[end:])
                 if match is not None and is_of_later:
                     break  # "turn on the kettle and in ten minutes the oven": the time is the oven's
                 if match is not None and rest:

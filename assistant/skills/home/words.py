@@ -1,6 +1,7 @@
 """The words of a language for homes, and its way to fold them for comparison."""
 
 import re
+from itertools import pairwise
 from typing import cast
 
 from num2words import num2words
@@ -78,6 +79,7 @@ def home_words(language: Language, wording: Wording) -> HomeWords:
         frozenset(folder.all(data["all"])),
         tuple(sorted((folder(run) for run in data["here"]), key=len, reverse=True)),
         frozenset(folder.all(data["everywhere"])),
+        frozenset(folder.all(data["both"])),
         frozenset(folder(data["small"])),
         frozenset(folder(data["pronouns"])),
         tuple(tuple(folder(name) for name in group) for group in data["floors"]),
@@ -95,10 +97,6 @@ class WordFolder:
         self._wording = wording
         self._ordinals = _ordinal_words(language.code)
         written = read_skill("assistant.skills.home", language.code)["words"].get("written", {})
-        self._joint = {"en": "and", "de": "und", "fr": "et", "es": "y"}[language.code]
-        self._comma = re.compile(
-            rf",\s+(?!{self._joint}\s)(?=[^,.?!]+(?:,[^,.?!]+)*,?\s{self._joint}\s)"
-        )  # "a, b and c"
         self._written = {folded(short): tuple(map(folded, long.split())) for short, long in written.items()}
 
     def __call__(self, text: str) -> Words:
@@ -152,8 +150,23 @@ class WordFolder:
 
     def without_signs(self, text: str) -> str:
         """Returns a sentence without signs of names that elsewhere mean a calculation: "TV/Radio", "Zone-4", "3ª"."""
-        plain = _ORDINALS[self._code].sub(r"\1 ", _SIGNS_IN_NAMES.sub(" ", _NUMBER_SIGN.sub(" ", text)))
-        return self._comma.sub(rf" {self._joint} ", plain)
+        return _ORDINALS[self._code].sub(r"\1 ", _SIGNS_IN_NAMES.sub(" ", _NUMBER_SIGN.sub(" ", text)))
+
+    def parts(self, words: str, text: str) -> list[str]:
+        """Returns `words` divided where `text` has a comma between them."""
+        commas = {
+            (before, after[0])
+            for left, right in pairwise(text.split(","))
+            if (after := self(right))
+            for before in self(left)[-2:]  # "the lamp, the fan"; "the lamp off, the fan"
+        }
+        parts, last = [""], ""
+        for word in words.split():
+            plain = self(word)
+            begins = bool(last and plain) and (last, plain[0]) in commas
+            parts = [*parts, word] if begins else [*parts[:-1], f"{parts[-1]} {word}".strip()]
+            last = plain[-1] if plain else last
+        return parts
 
     def all(self, texts: list[str]) -> tuple[str, ...]:
         """Returns the words of all texts."""

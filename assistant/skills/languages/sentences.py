@@ -23,7 +23,9 @@ _DIALOG = "dialog_"
 """Prefix of the intents of answers to a question, and of references to the last request."""
 _FREE = ("target", "named", "more", "place")
 """Slots for the words of a service: devices, rooms, places. The service says whether they fit."""
-_MAX_FREE_WORDS = 8
+_MAX_FREE_WORDS = 16
+"""Words for devices: several names in one request."""
+_MAX_PLACE_WORDS = 8
 # {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
 # number and cannot match most decimals. No template has more numbers than this.
 MAX_NUMBERS = 6
@@ -195,7 +197,7 @@ def _names_are_plausible(parse: Parse, wording: Wording) -> bool:
             if not (0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words)))):
                 return False
         elif name in _FREE:
-            if not 0 < len(words) <= _MAX_FREE_WORDS:
+            if not 0 < len(words) <= (_MAX_PLACE_WORDS if name == "place" else _MAX_FREE_WORDS):
                 return False
         elif not (
             0 < len(words) <= _MAX_NAME_WORDS

@@ -85,6 +85,129 @@ def test_short_answer_to_the_question_which_device(code: str, request_: str, sai
     assert done_by(ask_home(home, said, code, **after(asked, code))) == does
 
 
+CLOSE_NAMES = home_with(
+    Device("light.desk", "Desk lamp", "off", "light", "Office"),
+    Device("light.night", "Night light", "off", "light", "Bedroom"),
+    Device("light.bath", "Bath light", "off", "light", "Bath"),
+    Device("lock.front", "Front door", "locked", "lock", "Hall"),
+    Device("lock.back", "Back door", "locked", "lock", "Kitchen"),
+    Device("cover.gate", "Gate", "closed", "garage"),
+    Device("scene.movie", "Movie time", "unknown", "scene"),
+    Device("switch.heater", "10 Minute Heater", "off", "switch"),
+)
+CLOSE_NAMES.kinds |= {"lock", "garage"}
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "does"),
+    [
+        ("unlock the black door", "Do you mean Back door?", "unlock lock.back"),
+        ("unlock the rock door", "Do you mean Back door?", "unlock lock.back"),
+        ("lock the front dor", "Do you mean Front door?", "lock lock.front"),
+        ("open the date", "Do you mean Gate?", "open_cover cover.gate"),
+        ("turn on the deck lamp", "Do you mean Desk lamp?", "turn_on light.desk"),
+        ("turn on the path light", "Do you mean Bath light?", "turn_on light.bath"),
+        ("turn on the right light", "Do you mean Night light?", "turn_on light.night"),
+        ("turn on the deck lamp in ten minutes", "Do you mean Desk lamp?", "Fri 22:53 turn_on light.desk"),
+    ],
+)
+def test_similar_word_is_asked_for(said: str, asked: str, does: str) -> None:
+    answer = ask_home(CLOSE_NAMES, said)
+    assert answer is not None
+    assert (answer.text, done_by(answer)) == (asked, "-")
+    assert done_by(ask_home(CLOSE_NAMES, "yes", **after(answer))) == does
+    assert done_by(ask_home(CLOSE_NAMES, "no", **after(answer))) == "-"
+
+
+@pytest.mark.parametrize(
+    ("said", "does"),
+    [
+        ("turn on a dime", "-"),
+        ("run for ten minutes", "-"),
+        ("run ten minutes", "-"),
+        ("run the ten minute heater", "turn_on switch.heater"),
+        ("unlock the back door", "unlock lock.back"),
+        ("open the gates", "open_cover cover.gate"),
+        ("unlock everything", "-"),
+        ("unlock the house", "-"),
+        ("lock everything", "lock lock.front lock.back"),
+        ("unlock all locks", "unlock lock.front lock.back"),
+    ],
+)
+def test_similar_words_and_everything_open_nothing(said: str, does: str) -> None:
+    assert done_by(ask_home(CLOSE_NAMES, said)) == does
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "does"),
+    [
+        ("fr", "ouvre le portable", "-"),
+        ("fr", "ouvre le portail", "open_cover cover.gate"),
+        ("fr", "allume le jour", "-"),
+        ("de", "öffne das Gatter", "-"),
+        ("de", "öffne das Gitter", "open_cover cover.gate"),
+        ("de", "schalte den Hof ein", "-"),
+        ("es", "abre el portal", "-"),
+        ("es", "abre el portón", "open_cover cover.gate"),
+        ("es", "enciende el horro", "-"),
+    ],
+)
+def test_similar_word_of_another_language_does_nothing(code: str, words: str, does: str) -> None:
+    gate, oven = {"de": ("Gitter", "Ofen"), "fr": ("Portail", "Four"), "es": ("Portón", "Horno")}[code]
+    home = home_with(Device("cover.gate", gate, "closed", "garage"), Device("switch.oven", oven, "off", "switch"))
+    home.kinds |= {"garage"}
+    assert done_by(ask_home(home, words, code)) == does
+
+
+@pytest.mark.parametrize(
+    ("code", "request_", "asked", "said", "does"),
+    [
+        (
+            *("en", "turn off the lights in here", "Which room do you mean: Kitchen, Bedroom or Office?"),
+            *("the kitchen", "turn_off light.kitchen light.spot"),
+        ),
+        (
+            *("en", "turn off the light in here", "Which room do you mean: Kitchen, Bedroom or Office?"),
+            *("the third one", "turn_off light.desk"),
+        ),
+        (
+            *("en", "close the blinds in here in ten minutes", "Which room do you mean: Kitchen or Bedroom?"),
+            *("the bedroom", "Fri 22:53 close_cover cover.bedroom"),
+        ),
+        (
+            *("de", "mach hier alles aus", "Welchen Raum meinst du: Küche, Schlafzimmer oder Büro?"),
+            *("im Büro", "turn_off light.desk; turn_off fan.office"),
+        ),
+        (
+            *("fr", "éteins tout ici", "Quelle pièce voulez-vous dire : Cuisine, Chambre ou Bureau ?"),
+            *("le bureau", "turn_off light.desk; turn_off fan.office"),
+        ),
+        (
+            *("es", "apaga todo aquí", "¿A qué habitación te refieres: Cocina, Dormitorio o Despacho?"),
+            *("el despacho", "turn_off light.desk; turn_off fan.office"),
+        ),
+    ],
+)
+def test_unknown_room_of_here_is_asked_for(code: str, request_: str, asked: str, said: str, does: str) -> None:
+    question = ask(request_, code)
+    assert question is not None
+    assert (question.text, done_by(question)) == (asked, "-")
+    assert done_by(ask(said, code, **after(question, code))) == does
+    assert done_by(ask("tell me a story", code, **after(question, code))) == "-"
+
+
+@pytest.mark.parametrize(
+    ("said", "does"),
+    [
+        ("all of them", "turn_on light.kitchen light.spot light.bedroom light.desk"),
+        ("all four", "-"),
+        ("both", "-"),
+    ],
+)
+def test_all_of_those_asked_for_are_meant(said: str, does: str) -> None:
+    assert done_by(ask(said, **after(ask("turn on the light")))) == does
+
+
 def test_pronoun_of_a_later_turn_is_planned() -> None:
     first = ask("turn on the desk lamp")
     assert done_by(ask("turn it off in ten minutes", **after(first))) == "Fri 22:53 turn_off light.desk"

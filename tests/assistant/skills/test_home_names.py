@@ -50,7 +50,7 @@ def test_number_alone_switches_nothing(said: str) -> None:
     assert calls_of(ask_home(home, said)) == []
     asked = ask_home(home, "turn on the three")
     assert asked is not None
-    assert asked.text == "Which one do you mean: 3D Printer?"
+    assert asked.text == "Do you mean 3D Printer?"
     assert calls_of(ask_home(home, "turn on the printer")) == ["turn_on switch.it"]
 
 
