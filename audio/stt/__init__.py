@@ -118,6 +118,15 @@ class PromptedRecognizer(Protocol):
 
 
 @runtime_checkable
+class RecordingRecognizer(Protocol):
+    """A recognizer that makes fewer word errors in a recording than in live speech, as it may take longer."""
+
+    def expect_recording(self, *, is_recording: bool) -> None:
+        """Says whether the next sound is of a recording. It takes longer only while no conversation is recognized."""
+        ...
+
+
+@runtime_checkable
 class LanguageDetector(Protocol):
     """A recognizer that notices that the user speaks another language than it was told."""
 

@@ -46,6 +46,7 @@ class ScriptedWhisper(LoadedWhisper):
         with_times: bool = False,
         prompt: str = "",
         languages: ConversationLanguage | None = None,
+        thorough: bool = False,
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
         decoded = super().decode(
@@ -56,6 +57,7 @@ class ScriptedWhisper(LoadedWhisper):
             with_tokens=with_tokens,
             with_times=with_times,
             prompt=prompt,
+            thorough=thorough,
         )
         return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
 

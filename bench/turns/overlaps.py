@@ -141,6 +141,7 @@ class CachedWhisper(LoadedWhisper):
         with_times: bool = False,
         prompt: str = "",
         languages: ConversationLanguage | None = None,
+        thorough: bool = False,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. A decode is never aborted, because it takes no time."""
         if self.folder is None:

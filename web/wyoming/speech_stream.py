@@ -2,7 +2,7 @@
 
     live sound ─▶ frames ─▶ VAD ── speech ──▶ recognizer, which decodes at each pause
                              └──── silence ─▶ withheld, and dropped if it lasts
-    a file ─▶ held until it ends or a part is long enough ─▶ recognizer, which decodes once
+    a file ─▶ held until it ends or a part is long enough ─▶ recognizer, which decodes once, and thoroughly
 
 A client that sends a file is ahead of real time. The recognizer would decode its beginning several times, so sound is
 held while more arrives. Sound that follows real time is passed on within 10 ms, and so is what a client sends at once
@@ -18,7 +18,7 @@ import numpy as np
 
 from audio.errors import EngineError, VadError
 from audio.frame import Frame
-from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
+from audio.stt import RecognitionStream, Recognizer, RecordingRecognizer, SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Pcm, Samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Vad
 from web.client_audio.recording_segments import CUT_FROM_S, quietest
@@ -145,6 +145,7 @@ class SpeechStream:
         if not self._heard_speech:
             self._feed_withheld()
         rest = self._take_held()
+        self._expect_recording(is_recording=self._is_file or not self._position)
         if len(rest) >= FRAME_SAMPLES or self._stream is not None or not self._words:
             self._feed(rest)
         await self._end_section(self._speech_end)
@@ -287,16 +288,22 @@ class SpeechStream:
         if not transcript.is_draft:
             self.on_words(" ".join(filter(None, (self._text, transcript.text.strip()))))
 
+    def _expect_recording(self, *, is_recording: bool) -> None:
+        if isinstance(self.recognizer, RecordingRecognizer):
+            self.recognizer.expect_recording(is_recording=is_recording)
+
     async def _recognize_held(self) -> None:
         """Recognizes a part of a long file. Raises WyomingError."""
         if self._section is not None:
             await self._section
         self._feed_withheld()
         sound = self._take_held()
+        self._expect_recording(is_recording=True)
         position = quietest(sound, samples_of_s(CUT_FROM_S))
         self._held, self._held_samples = [sound[position:]], len(sound) - position
         self._feed(sound[:position])
         await self._end_section(None)
+        self._expect_recording(is_recording=False)
         self.on_words(self._text)
 
     async def _recognize_section(self) -> None:

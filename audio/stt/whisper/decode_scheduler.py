@@ -95,6 +95,7 @@ class ConversationShare:
             on request, and a running decode is aborted for a conversation.
         tokens: The tokens of its last transcripts.
         prompt: Text before the words, see `PromptedRecognizer`.
+        thorough: Whether its sound is a recording, see `RecordingRecognizer`.
         language_checks: How many more transcripts are checked for another language. None once one was in `language`.
         other_language: Code of the language in which the user seems to speak instead; "" for none.
         languages: The languages of a conversation that changes between several; None: it has one.
@@ -106,6 +107,7 @@ class ConversationShare:
     background: bool = False
     tokens: RecentTokens = field(default_factory=RecentTokens)
     prompt: str = ""
+    thorough: bool = False
     language_checks: int = LANGUAGE_CHECKS
     other_language: str = ""
     languages: ConversationLanguage | None = None
@@ -365,6 +367,7 @@ class DecodeScheduler:
         share = client.share
         language = share.language
         # A requested transcript that is dropped for a failed check is a turn without an answer.
+        thorough = share.thorough and not self.has_several_clients  # others may wait for a transcript
         retry = kind == "final" or (kind not in WITHOUT_RETRY and self._degradation < Degradation.FEWER_RETRIES)
         self._served += 1
         share.served = self._served
@@ -379,7 +382,7 @@ class DecodeScheduler:
             else:
                 took_s = loop.time() - began_s
                 self._mean_took_s += (took_s - self._mean_took_s) * (_NEWEST_SHARE if self._mean_took_s else 1.0)
-                if self._lateness is not None and not share.background:
+                if self._lateness is not None and not (share.background or thorough):
                     self._lateness.record_decode(loop.time() - began_s, len(decode.pcm) / MIC_RATE_HZ)
                 if share.language is None and decoded.language_sure:
                     share.language = decoded.language
@@ -403,7 +406,7 @@ class DecodeScheduler:
         self._watch(pool, running)
         try:
             pool.thread.submit(
-                lambda: _result(pool.model, decode, share, language, running.is_wanted, retry=retry),
+                lambda: _result(pool.model, decode, share, language, running.is_wanted, retry=retry, thorough=thorough),
                 done,
                 failed,
             )
@@ -494,6 +497,7 @@ def _result(
     is_wanted: Callable[[], bool],
     *,
     retry: bool,
+    thorough: bool,
 ) -> Decoded | None:
     """Decodes in a thread of the model."""
     if decode.kind == "first_word" and language is not None:
@@ -508,6 +512,7 @@ def _result(
         with_times=share.tokens.timed,
         prompt=prompt,
         languages=decode.languages,
+        thorough=thorough,
     )
 
 

@@ -34,6 +34,7 @@ class SegmentDecoder(Protocol):
         with_times: bool = False,
         prompt: str = "",
         languages: ConversationLanguage | None = None,
+        thorough: bool = False,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`."""
         ...

@@ -264,6 +264,10 @@ class SharedWhisperRecognizer:
         """See `PromptedRecognizer`."""
         self._share.prompt = text[:MAX_PROMPT_CHARS]
 
+    def expect_recording(self, *, is_recording: bool) -> None:
+        """See `RecordingRecognizer`."""
+        self._share.thorough = is_recording
+
     @property
     def other_language(self) -> str:
         """See `LanguageDetector`."""

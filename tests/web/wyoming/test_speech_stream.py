@@ -34,7 +34,12 @@ class Recorder:
     ends: list[Samples | None] = field(default_factory=list)
     on_interim: Callable[[Transcript], None] = lambda _transcript: None
 
+    recordings: list[bool] = field(default_factory=list)
+
     async def load(self) -> None: ...
+
+    def expect_recording(self, *, is_recording: bool) -> None:
+        self.recordings.append(is_recording)
 
     async def aclose(self) -> None: ...
 
@@ -171,6 +176,16 @@ async def test_file_is_recognized_at_once_and_unchanged() -> None:
         assert recorder.sections == []  # the recognizer would decode the beginning for nothing
         assert await stream.finish() == "section 1"
     assert np.array_equal(recorder.heard, sound)
+
+
+@pytest.mark.virtual_time
+async def test_only_a_file_is_recognized_as_a_recording() -> None:
+    for send, expected in ((at_once, [True]), (in_real_time, [False])):
+        recorder = Recorder()
+        async with stream_of(recorder) as stream:
+            await send(stream, speech(2.0))
+            await stream.finish()
+        assert recorder.recordings == expected
 
 
 async def test_long_live_speech_is_recognized_in_sections() -> None:

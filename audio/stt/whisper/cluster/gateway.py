@@ -52,9 +52,11 @@ class ClusterWhisperModel:
         with_times: bool = False,
         prompt: str = "",
         languages: ConversationLanguage | None = None,
+        thorough: bool = False,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. `languages`: always None. Raises EngineError."""
-        answer = self._answer(is_wanted, "decode", sent_pcm(pcm), language, retry, with_tokens, prompt)
+        more = (True,) if thorough else ()  # a replica of an earlier version knows no other decodes
+        answer = self._answer(is_wanted, "decode", sent_pcm(pcm), language, retry, with_tokens, prompt, *more)
         return None if answer is None else received_decode(answer, pcm)
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:

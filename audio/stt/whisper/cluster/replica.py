@@ -33,9 +33,15 @@ class ReplicaWhisper:
         sound, *others = arguments
         pcm = received_pcm(cast("bytes", sound))
         match question, others:
-            case "decode", [str() | None as language, bool(retry), bool(with_tokens), str(prompt)]:
+            case "decode", [str() | None as language, bool(retry), bool(with_tokens), str(prompt), *more]:
                 decoded = self._model.decode(
-                    pcm, language, retry=retry, is_wanted=is_wanted, with_tokens=with_tokens, prompt=prompt
+                    pcm,
+                    language,
+                    retry=retry,
+                    is_wanted=is_wanted,
+                    with_tokens=with_tokens,
+                    prompt=prompt,
+                    thorough=bool(more),
                 )
                 return None if decoded is None else sent_decode(decoded)
             case "first_word", [str(language)]:

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -13,9 +15,10 @@ from audio.cluster.wire import sent_info, sent_pcm
 from audio.engines.recognizer import GatewayRequest
 from audio.errors import EngineError, EngineLoadError, ReplicaLostError, SttError
 from audio.stt import SegmentId
+from audio.stt.whisper.cluster import replica
 from audio.stt.whisper.cluster.gateway import ClusterWhisper, ClusterWhisperModel
 from audio.stt.whisper.cluster.wire import sent_decode
-from audio.stt.whisper.model import Decoded
+from audio.stt.whisper.model import Decoded, WhisperSettings
 from audio.units import MIC_RATE_HZ
 
 PCM = np.full(MIC_RATE_HZ, 3000, np.int16)
@@ -32,6 +35,22 @@ def test_decode_is_sent_to_a_replica() -> None:
     assert decoded is not None
     assert decoded.text == "what time is it"
     assert cluster.requests == [("recognizer", "answer", "decode", sent_pcm(PCM), "en", True, False, "")]
+
+
+def test_thorough_decode_is_sent_to_a_replica() -> None:
+    cluster = ScriptedCluster({"answer": [SAID]})
+    assert model_on(cluster).decode(PCM, "en", retry=True, thorough=True) is not None
+    assert cluster.requests == [("recognizer", "answer", "decode", sent_pcm(PCM), "en", True, False, "", True)]
+
+
+@pytest.mark.parametrize("more", [(), (True,)])
+def test_replica_decodes_as_it_is_asked(more: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = MagicMock()
+    model.decode.return_value = Decoded("what time is it", "", "en", False)
+    monkeypatch.setattr(replica, "LoadedWhisper", lambda _settings: model)
+    answering = replica.ReplicaWhisper(WhisperSettings(Path()))
+    assert answering.answer(lambda: True, "decode", sent_pcm(PCM), "en", True, False, "", *more) == SAID
+    assert model.decode.call_args.kwargs["thorough"] == bool(more)
 
 
 def test_decode_is_repeated_if_its_replica_ends(caplog: pytest.LogCaptureFixture) -> None:

@@ -451,6 +451,22 @@ async def test_prompt_and_hot_words_are_passed_on() -> None:
         assert (await listener.hearing.transcript()).text == "what time is"
 
 
+async def test_recording_is_decoded_in_the_full_window_while_nobody_speaks(model: Path, decodes: Decodes) -> None:
+    shared = engine(model)
+    async with loaded(shared) as transcriber:
+        transcriber.expect_recording(is_recording=True)
+        for is_alone, frames in ((True, 3000), (False, 1000)):
+            decodes.frames.clear()
+            if not is_alone:
+                shared.transcriber().open(SegmentId(0), lambda _transcript: None)
+            listener = Listener(transcriber)
+            listener.hearing.feed(loud(seconds_of(3)))
+            heard = await listener.hearing.transcript()
+            assert heard.text == "what time is"
+            assert decodes.frames == [frames]
+            assert (heard.punctuation is None) == is_alone
+
+
 async def test_speech_longer_than_window(model: Path, decodes: Decodes) -> None:
     async with loaded(engine(model)) as transcriber:
         listener = Listener(transcriber)
