@@ -67,6 +67,9 @@ os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir(), "repartee-tests-
 os.environ.pop("REPARTEE_CONFIG", None)
 os.environ["XDG_DATA_HOME"] = str(installed_model.data_without_voices(Path(tempfile.gettempdir())))
 
+collect_ignore = ["clients/home_assistant/component"]
+"""Runs in an environment of its own, with Home Assistant (tests/clients/test_home_assistant_agent.py)."""
+
 ATTEMPTS = 3
 BUSY_SHARE = 0.25
 """Share of time with waiting processes. A test with engines, server and browser has 0.05-0.15 on two idle cores."""
