@@ -94,6 +94,8 @@ class SetAlarm:
         weekdays: Weekdays, 0 to 6, on which it rings again at the same local time, in order; empty: it rings once.
         planned: Calls to a home that are made at that time instead of a ring. Then `about` says what happens, and
             `announcement` that it failed; `FAULT` stands for the reason.
+        after_s: Seconds until a planned command that is to be made after a while, like a timer, whatever the wall
+            clock is set to; None: it is made at `local_time`.
     """
 
     local_time: datetime
@@ -102,6 +104,7 @@ class SetAlarm:
     snoozes: int | None = None
     weekdays: tuple[int, ...] = ()
     planned: PlannedCalls | None = None
+    after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class SkillEffects:
         if not self.timers.any_set:
             return ()
         now = self.local_now()
-        for alarm in self.timers.take_commands(now):
+        for alarm in self.timers.take_commands(now_s, now):
             self._actions.make(alarm.set_to, self.home, self.language or "en")
         if self.is_unheard():
             return ()

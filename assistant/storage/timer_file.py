@@ -289,7 +289,7 @@ def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
             str() | None as weekdays, str(room), str() | None as planned,
         ):  # fmt: skip
             if (
-                [due_at, left_s, local_time].count(None) == 2
+                [due_at, left_s, local_time].count(None) == (2 if planned is None or due_at is None else 1)
                 and all(0 <= length <= _LONGEST_S for length in (length_s, left_s) if length is not None)
                 and (due_at is None or 0 <= due_at <= _LAST_DUE_AT)
                 and (local_time is None or _is_local_time(local_time))

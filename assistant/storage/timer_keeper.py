@@ -65,7 +65,7 @@ class TimerKeeper:
                         self.make_calls(alarm)
                 self._tried.set()
                 try:
-                    async with asyncio.timeout(min(READ_EVERY_S, self.timers.next_calls_s())):
+                    async with asyncio.timeout(min(READ_EVERY_S, self.timers.next_calls_s(loop.time()))):
                         await self._wakeup.wait()
                 except TimeoutError:
                     continue

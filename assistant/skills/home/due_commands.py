@@ -23,11 +23,13 @@ class DueCommands:
         timers: Knows the homes, and tells the failures.
         local_now: Returns the local time with its time zone.
         language: BCP 47 tag of the language in which failures are told.
+        loop_s: Returns the loop time.
     """
 
     timers: SharedTimers
     local_now: Callable[[], datetime]
     language: str
+    loop_s: Callable[[], float] = lambda: asyncio.get_running_loop().time()
     _tasks: "set[asyncio.Task[HomeFault | None]]" = field(default_factory=set)
 
     def make(self, alarm: Alarm) -> None:
@@ -37,7 +39,7 @@ class DueCommands:
         home = self.timers.homes.find(planned)
         if home is None:
             self._report(alarm, "unreachable")
-        elif alarm.overdue_s(0.0, self.local_now()) > LATEST_CALL_S:
+        elif alarm.overdue_s(self.loop_s(), self.local_now()) > LATEST_CALL_S:
             self._report(alarm, "too_late")
         else:
             task = home.act(planned.calls)

@@ -7,7 +7,7 @@ from assistant.skills.languages.language import base_language, language_with
 
 PACKAGE = "assistant.skills.home"
 Failure = HomeFault | Literal["too_late"]
-"""A fault of the home; or the program did not run at the time of a planned command."""
+"""A fault of the home; or the program did not run, or not reach its store, at the time of a planned command."""
 
 
 def fault_text(fault: Failure, tag: str) -> str:

@@ -14,7 +14,8 @@ from assistant.skills.timers.durations import duration_s, later
 from assistant.skills.timers.timers import MAX_PLANNED
 
 SKILL = "home"
-_MAX_S = 366 * 86400
+_DAY_S = 86400
+_MAX_S = 366 * _DAY_S
 _FOR = "schedule_for"
 _OPPOSITES = {
     "turn_on": "turn_off",
@@ -78,7 +79,16 @@ def planned(
         done = _done(calls, _what(opposite, calls, devices, answer, language), language)
     about = done.rstrip(" .").replace(". ", ", ")
     failed = language.say("home_failed_late", what=about, fault=FAULT)
-    effect = SetAlarm(local_time, failed, about, weekdays=weekdays, planned=PlannedCalls(calls, home.key))
+    seconds = duration_s(time)
+    is_elapsed = seconds is not None and seconds % _DAY_S  # "in two days" is at the same time of day
+    effect = SetAlarm(
+        local_time,
+        failed,
+        about,
+        weekdays=weekdays,
+        planned=PlannedCalls(calls, home.key),
+        after_s=float(seconds) if seconds is not None and is_elapsed else None,
+    )
     text = _announced(time, done, effect, context.now, language)
     subject = AlarmSet(time, local_time, about, is_planned=True)
     if time.intent == _FOR:

@@ -17,7 +17,8 @@ class StoredTimer:
         key: Unique identifier.
         length_s: Length of a timer in seconds; None for an alarm or reminder.
         name: Name of a timer, or what to remind of; None if there is none.
-        due_at: When a running timer ends, in seconds since 1970; else None.
+        due_at: When a running timer ends, or a command is made that is planned for after a while, in seconds since
+            1970; else None.
         left_s: Remaining seconds of a paused timer; else None.
         local_time: Local time of an alarm or reminder, ISO 8601 without a time zone; else None.
         fold: 1 for the second occurrence of a local time that occurs twice.
@@ -88,12 +89,13 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
         )
     assert isinstance(effect, SetAlarm)
     local_time = effect.local_time
+    due_at = None if entry.due_s is None else now.timestamp() + entry.due_s - now_s
     weekdays = "".join(map(str, effect.weekdays)) or None
     return StoredTimer(
         key,
         None,
         effect.about,
-        None,
+        due_at,
         None,
         local_time.isoformat(),
         local_time.fold,
@@ -105,13 +107,14 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
 
 
 def entry_of(number: int, row: StoredTimer, now_s: float, now: datetime) -> Entry:
-    """Returns a stored entry as it is set. Timers continue by the wall clock."""
+    """Returns a stored entry as it is set. Timers, and commands after a while, continue by the wall clock."""
     if row.local_time is not None:
         local_time = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
         weekdays = tuple(int(digit) for digit in row.weekdays or "")
         planned = None if row.planned is None else planned_of(row.planned)
         effect = SetAlarm(local_time, row.announcement, row.name, weekdays=weekdays, planned=planned)
-        return Alarm(number, effect, row.room)
+        due_s = None if row.due_at is None else now_s + row.due_at - now.timestamp()
+        return Alarm(number, effect, row.room, due_s)
     timer = SetTimer(row.length_s or 0.0, row.name, row.announcement)
     if row.due_at is None:
         return Timer(number, timer, now_s, row.left_s, row.room)

@@ -1,7 +1,7 @@
 """Timers, alarms and reminders that are set, driven by the times passed to the methods.
 
-Timers use the event loop's clock, so that changes of the wall clock do not affect them. Alarms and reminders use the
-wall clock.
+Timers, and commands to a home that are planned for after a while, use the event loop's clock, so that changes of the
+wall clock do not affect them. Alarms and reminders use the wall clock.
 """
 
 import math
@@ -114,17 +114,23 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm or a reminder that is set. It was set in `room`; "" if that is not known."""
+    """An alarm or a reminder that is set. It was set in `room`; "" if that is not known.
+
+    `due_s`: loop time at which a command is made that was planned for after a while; None: it uses the wall clock.
+    """
 
     number: int
     set_to: SetAlarm
     room: str = ""
+    due_s: float | None = None
 
-    def overdue_s(self, _now_s: float, now: datetime) -> float:
+    def overdue_s(self, now_s: float, now: datetime) -> float:
         """Returns the seconds since the wall clock has reached the time, for the second time if `fold` is 1.
 
         A time that the clocks skip is due when they skip it.
         """
+        if self.due_s is not None:
+            return now_s - self.due_s
         local_time = self.set_to.local_time
         by_clock = now.replace(tzinfo=None) - local_time
         if now.tzinfo is None or by_clock < -_LARGEST_SHIFT:  # saves the search in the time zone's table
@@ -232,7 +238,9 @@ class Timers:
                 plain, due_s = replace(effect, snoozes=None), now_s + effect.seconds
                 return self._set(Timer(self.next_number(), plain, due_s, room=self.room), effect)
             case SetAlarm():
-                return self._set(Alarm(self.next_number(), replace(effect, snoozes=None), self.room), effect)
+                made_s = None if effect.after_s is None else now_s + effect.after_s
+                plain_alarm = replace(effect, snoozes=None, after_s=None)
+                return self._set(Alarm(self.next_number(), plain_alarm, self.room, made_s), effect)
             case CancelTimers() | CancelAlarms() | CancelAll():
                 return Change(replaced=self.remove(effect.numbers))
             case PauseTimers():
@@ -247,7 +255,9 @@ class Timers:
                 return self._replace(timer.renamed(name, announcement) for timer in self._timers(numbers))
             case MoveAlarm():
                 alarm = self._entries.get(effect.number)
-                return self._replace([replace(alarm, set_to=effect.set_to)] if isinstance(alarm, Alarm) else [])
+                return self._replace(
+                    [replace(alarm, set_to=effect.set_to, due_s=None)] if isinstance(alarm, Alarm) else []
+                )
             case _:
                 assert_never(effect)
 
@@ -369,16 +379,18 @@ class Timers:
         """Removes and returns what is due by now, in the order in which it was set. See `due`."""
         return self._end(entry for entry in self.entries if not is_planned(entry) and entry.overdue_s(now_s, now) >= 0)
 
-    def take_planned(self, now: datetime, is_ready: Callable[[Alarm], bool] = lambda _alarm: True) -> tuple[Alarm, ...]:
+    def take_planned(
+        self, now_s: float, now: datetime, is_ready: Callable[[Alarm], bool] = lambda _alarm: True
+    ) -> tuple[Alarm, ...]:
         """Removes and returns the planned commands that are due by now and ready, in order."""
         planned = [entry for entry in self.entries if isinstance(entry, Alarm) and is_planned(entry)]
-        due = [entry for entry in planned if entry.overdue_s(0.0, now) >= 0]
+        due = [entry for entry in planned if entry.overdue_s(now_s, now) >= 0]
         taken = self._end(alarm for alarm in due if is_ready(alarm))
         return tuple(entry for entry in taken if isinstance(entry, Alarm))
 
-    def take_commands(self, now: datetime) -> tuple[Alarm, ...]:
+    def take_commands(self, now_s: float, now: datetime) -> tuple[Alarm, ...]:
         """Removes and returns the planned commands that are due by now, and sets those that are done again."""
-        taken = self.take_planned(now)
+        taken = self.take_planned(now_s, now)
         for alarm in taken:
             self.set_next(alarm, now)
         return taken

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from assistant.home.directory import HomeDirectory
 from assistant.skills.answers import Rung, Running, SetAlarm, SetTimer, SkillEffect, TimerEffect, timer_effects
+from assistant.skills.timers.durations import later
 from assistant.skills.timers.stored_timers import Pending, StoredTimer, Write, entry_of, row_of
 from assistant.skills.timers.timers import Alarm, Change, Entry, Timer, Timers, is_planned
 
@@ -39,7 +40,7 @@ CLOCK_STEP_S = 2.0
 """A difference between wall clock and loop time that changes by more than this is a step of the wall clock."""
 
 LATEST_CALL_S = 120.0
-"""Longest delay of a planned command, in seconds. One that is overdue by more is not done, but reported."""
+"""Longest delay of a planned command, in seconds, and wait for the store. Later it is not done, but reported."""
 
 MAX_FAILURES = 4
 """Sentences about planned commands that wait to be told."""
@@ -276,22 +277,23 @@ class SharedTimers:
 
     # ---- planned commands ----
 
-    def next_calls_s(self) -> float:
+    def next_calls_s(self, now_s: float) -> float:
         """Returns the seconds until the next planned command is due; infinity without one."""
         now = self.local_now()
-        overdue_s = (entry.overdue_s(0.0, now) for entry in self.timers.entries if is_planned(entry))
+        overdue_s = (entry.overdue_s(now_s, now) for entry in self.timers.entries if is_planned(entry))
         return min((-seconds for seconds in overdue_s if seconds < 0), default=math.inf)
 
     def begin_calls(self, now_s: float) -> None:
         """Takes the planned commands that are due. Each is made by one process, which the store decides.
 
         A command whose home is not reached waits for it: another process, or a client that connects, may have it.
+        One that the store does not decide about is not made, because another process may make it: it is reported.
         """
         for number, (_alarm, claimed_s) in tuple(self._claimed_calls.items()):
-            if now_s - claimed_s > CLAIM_TIMEOUT_S:
+            if now_s - claimed_s > LATEST_CALL_S:
                 self._permit_calls(number)
         now = self.local_now()
-        for alarm in self.timers.take_planned(now, lambda alarm: self._can_begin(alarm, now)):
+        for alarm in self.timers.take_planned(now_s, now, lambda alarm: self._can_begin(alarm, now_s, now)):
             self._claimed_calls[alarm.number] = alarm, now_s
             row = self._rows.get(alarm.number)
             if self.stored and row is not None:
@@ -300,9 +302,9 @@ class SharedTimers:
             else:
                 self._permit_calls(alarm.number)
 
-    def _can_begin(self, alarm: Alarm, now: datetime) -> bool:
+    def _can_begin(self, alarm: Alarm, now_s: float, now: datetime) -> bool:
         planned = alarm.set_to.planned
-        is_late = alarm.overdue_s(0.0, now) > LATEST_CALL_S
+        is_late = alarm.overdue_s(now_s, now) > LATEST_CALL_S
         return is_late or (planned is not None and self.homes.find(planned) is not None)
 
     def _permit_calls(self, number: int) -> None:
@@ -395,15 +397,23 @@ class SharedTimers:
         before_s = self._clock_offset_s
         if before_s is None or abs(offset_s - before_s) > CLOCK_STEP_S:
             self._clock_offset_s = offset_s
-            if before_s is not None and self.stored:
-                self._store_ends(offset_s)
+            if before_s is not None:
+                self._note_step(now_s)
 
-    def _store_ends(self, clock_offset_s: float) -> None:
-        """Stores anew when the running timers end."""
+    def _note_step(self, now_s: float) -> None:
+        """Stores anew when the running timers end, and tells the new time of commands that are made after a while."""
+        now = self.local_now()
         for entry in self.timers.entries:
-            if isinstance(entry, Timer) and entry.left_s is None and entry.number in self._rows:
-                row = self._rows[entry.number][1]
-                self._set_entry(entry, replace(row, due_at=entry.due_s + clock_offset_s), is_new=False)
+            if entry.due_s is None or (isinstance(entry, Timer) and entry.left_s is not None):
+                continue
+            moved = entry
+            if isinstance(entry, Alarm):
+                local_time = later(now, timedelta(seconds=entry.due_s - now_s))
+                moved = replace(entry, set_to=replace(entry.set_to, local_time=local_time))
+                self.timers.set_entries([moved])
+            if self.stored and entry.number in self._rows:
+                key = self._rows[entry.number][1].key
+                self._set_entry(moved, row_of(key, moved, now_s, now), is_new=False)
 
     def _set_again(self, entry: Entry) -> None:
         self._ringing.pop(entry.number, None)
@@ -418,7 +428,9 @@ class SharedTimers:
         self.timers.set_entries([alarm])
         is_new = alarm.number not in self._rows
         key = self.new_key() if is_new else self._rows[alarm.number][1].key
-        self._set_entry(alarm, row_of(key, alarm, 0.0, self.local_now()), is_new=is_new)
+        now = self.local_now()
+        now_s = now.timestamp() - (self._clock_offset_s or 0.0)
+        self._set_entry(alarm, row_of(key, alarm, now_s, now), is_new=is_new)
 
     @property
     def has_pending(self) -> bool:
@@ -549,7 +561,7 @@ class UserTimers:
         """The homes of commands that are due, whether or not a conversation is open."""
         return self.shared.homes
 
-    def take_commands(self, _now: datetime) -> tuple[Alarm, ...]:
+    def take_commands(self, _now_s: float, _now: datetime) -> tuple[Alarm, ...]:
         """Returns nothing: the program makes planned commands, whether or not a conversation is open."""
         return ()
 

@@ -424,3 +424,14 @@ def test_planned_command_is_cancelled_by_its_time_or_deed(code: str, said: str, 
 def test_home_that_lacks_a_device_is_a_home(code: str, said: str) -> None:
     answer = ask_home(kettle_and_oven(), said, code)
     assert answer is None or answer.skill == "home"
+
+
+@pytest.mark.parametrize(
+    ("said", "after_s"),
+    [("in ten minutes", 600.0), ("in two hours", 7200.0), ("in two days", None), ("at eight", None)],
+)
+def test_command_after_hours_and_minutes_is_no_matter_of_the_clock(said: str, after_s: float | None) -> None:
+    answer = ask(f"turn on the fan {said}")
+    assert answer is not None
+    assert isinstance(answer.effect, SetAlarm)
+    assert answer.effect.after_s == after_s

@@ -57,7 +57,7 @@ class Machine(Program):
 
     def __init__(self, world: World, path: Path | None, home: ActingHome | None = None) -> None:
         super().__init__(world, path)
-        self.commands = DueCommands(self.shared, lambda: world.now, "en")
+        self.commands = DueCommands(self.shared, lambda: world.now, "en", lambda: world.now_s)
         if home is not None:
             self.shared.homes.add_home(home)
 
@@ -167,7 +167,7 @@ async def test_command_of_a_time_without_the_program_is_not_made_late(path: Path
     second = Machine(world, path, home)
     await second.turn()
     assert home.made == []
-    assert second.converse().hear() == ("Lamp off: that did not work. I was not running at that time.",)
+    assert second.converse().hear() == ("Lamp off: that did not work. I could not do it in time.",)
 
 
 async def test_failure_of_the_home_is_told_in_a_conversation(path: Path, world: World) -> None:
@@ -198,14 +198,60 @@ async def test_cancelled_command_is_not_made(path: Path, world: World) -> None:
     assert home.made == []
 
 
-async def test_command_is_made_without_the_answer_of_a_slow_disk(world: World) -> None:
+async def test_command_without_an_answer_of_the_disk_is_reported(world: World) -> None:
     home = acting_home()
     machine = Machine(world, None, home)
-    set_in(machine, planned(10))
+    desk = set_in(machine, planned(10))
     await machine.turn(600)
+    await machine.turn(110)
+    assert (home.made, desk.hear()) == ([], ())
+    await machine.turn(11)
+    assert (home.made, desk.hear()) == ([], ("Lamp off: that did not work. I could not do it in time.",))
+
+
+async def test_one_of_two_processes_makes_the_command_behind_a_slow_disk(path: Path, world: World) -> None:
+    homes = acting_home(), acting_home()
+    machines = [Machine(world, path, home) for home in homes]
+    set_in(machines[0], planned(10))
+    await machines[1].turn()
+    for seconds in (600, 3, 60):
+        world.wait(seconds)
+        for machine in machines:
+            machine.shared.tick(world.now_s)
+            assert machine.shared.due_calls == ()
+    for machine in (*machines, *machines):
+        await machine.turn()
+    assert sum(len(home.made) for home in homes) == 1
+
+
+@pytest.mark.parametrize("ahead_s", [3600.0, -3600.0])
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_command_after_a_while_ignores_a_step_of_the_clock(
+    path: Path, world: World, ahead_s: float, *, restarts: bool
+) -> None:
+    home = acting_home()
+    machine = Machine(world, path, home)
+    desk = set_in(machine, replace(planned(10), after_s=600.0))
+    await machine.turn(300)
+    world.set_clock(ahead_s)
+    await machine.turn()
+    (command,) = desk.timers.running(world.now_s).planned
+    assert command.local_time == (world.now + timedelta(minutes=5)).replace(tzinfo=None)
+    if restarts:
+        machine.quit()
+        machine = Machine(world, path, home)
+    await machine.turn(299)
     assert home.made == []
-    await machine.turn(3)
+    await machine.turn(1)
     assert home.made == [OFF]
+
+
+def test_command_after_a_while_of_one_conversation_ignores_a_step_of_the_clock() -> None:
+    timers = Timers()
+    timers.change(replace(planned(10), after_s=600.0), 0.0)
+    later = NOON + timedelta(hours=1)
+    assert timers.take_commands(599.0, later) == ()
+    assert [command.set_to.about for command in timers.take_commands(600.0, later)] == ["Lamp off"]
 
 
 async def test_conversation_with_timers_of_its_own_makes_its_commands() -> None:
