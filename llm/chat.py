@@ -109,6 +109,11 @@ class Message:
         return f"[{self.speaker}] {self.content}" if self.speaker and self.content else self.content
 
 
+def spoken_language(messages: Sequence[Message], own: str) -> str:
+    """Returns the language of the last words of the user; `own` if none is known."""
+    return next((message.language for message in reversed(messages) if message.language), own)
+
+
 def texts_of(messages: Sequence[Message]) -> tuple[str, ...]:
     """Returns all texts of the messages. Errors must not quote them."""
     return tuple(

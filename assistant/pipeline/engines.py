@@ -9,6 +9,7 @@ from assistant.end_of_turn.dictation.dictation_rules import DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.history.history import History
 from assistant.history.items import Item
+from assistant.pipeline.change_gate import ChangeGate
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.skills.effects import SkillEffects
@@ -65,6 +66,7 @@ class Engines:
             voice share it, so that at most one such chunk is before the first chunk of a reply.
         speaker_embedder: Computes whose voice speech is; None: nobody asks, or it is not available.
         languages: The parts by language, where the conversation follows the user's language; empty: it has one.
+        change: Closed while other engines are loaded, which will answer what is asked meanwhile.
     """
 
     vad: Vad
@@ -86,6 +88,7 @@ class Engines:
     background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     speaker_embedder: "EmbeddingSource | None" = None
     languages: Mapping[str, LanguageParts] = field(default_factory=dict)
+    change: ChangeGate = field(default_factory=ChangeGate)
 
 
 @dataclass(frozen=True, slots=True)

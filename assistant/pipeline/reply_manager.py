@@ -6,6 +6,7 @@ The reply is made by a task (`reply_production.py`) whose sound waits at a gate 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from assistant.events import (
@@ -225,6 +226,7 @@ class ReplyManager:
             messages=self._source.messages(effect, reply_options, language),
             without_words=effect.without_words,
         )
+        self.context.engines.change.when_open(partial(self._engines_known, production))
         source = self._source.events(effect, reply_options, production)
         production.task = self._tasks.create_task(
             self._produce(production, source, reply_options), name=f"reply {effect.reply_id}"
@@ -236,13 +238,8 @@ class ReplyManager:
         self.context.commit_language(reply_id.turn)
         if commit.origin == "resumed":
             self.history.drop_unheard(self._unheard_rest[0])
-        effects = self.context.engines.skill_effects
-        if production.messages and not self._source.tells_results(reply_id):
-            effect = effects.effect_of(production.messages)
-            production.undo_effects = effects.do(effect, _now_s())
-            production.pending = effects.pending
-            production.has_effect = changes_something(effect)
-        production.gain_db = effects.gain_db
+        production.is_answer = bool(production.messages) and not self._source.tells_results(reply_id)
+        self._do_effect(production)
         speech_end_s = None if commit.speech_end is None else self.context.clock.to_loop_s(commit.speech_end)
         self.context.recorder.commit(commit, _now_s(), speech_end_s)
         message = self._add_user_text(reply_id.turn, commit.text, commit.new_text)
@@ -273,6 +270,28 @@ class ReplyManager:
         production.gate.set()
         if replaced := self.history.apply_summary():
             self.context.recorder.event(reply_id.turn, "summarized", _now_s(), f"{replaced} items")
+
+    def _engines_known(self, production: ReplyProduction) -> None:
+        """Notes which engines answer: those in use, at the end of a change that began before the reply."""
+        if self._replies.get(production.reply_id) is not production:
+            return  # the reply has ended
+        production.effect_of = self.context.engines.skill_effects.effect_of
+        parts = self.context.parts_of(self.context.languages.of(production.reply_id.turn))
+        production.voice = self.context.voice_of(parts)
+        production.voice_works = self._recovery_of(production.voice).works
+        production.normalize_text, production.language = parts.normalize_text, parts.settings.language
+        if production.commit is not None:
+            self._do_effect(production)
+
+    def _do_effect(self, production: ReplyProduction) -> None:
+        """Does what a skill answers to a committed turn. Waits for a change of the engines, as the answer does."""
+        effects = self.context.engines.skill_effects
+        if production.is_answer and production.effect_of is not None:
+            effect = production.effect_of(production.messages)
+            production.undo_effects = effects.do(effect, _now_s())
+            production.pending = effects.pending
+            production.has_effect = changes_something(effect)
+        production.gain_db = effects.gain_db
 
     def _sent(self, production: ReplyProduction, _event: AllSent) -> None:
         """Reports the whole reply. The speaker may still play it."""

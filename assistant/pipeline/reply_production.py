@@ -23,6 +23,7 @@ from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.reply_life import ReplyState
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.pipeline.unasked.ringing import RingSound
+from assistant.skills.answers import SkillEffect
 from assistant.skills.home.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.failure_sentences import failure_sentence
@@ -146,6 +147,8 @@ class ReplyProduction:
         without_words: It only says that no words were recognized.
         state: Where the reply is in its life. `ReplyManager` changes it.
         commit: The commit with which it began to speak; None before.
+        effect_of: Returns the effect of its answer, by the engines that give it; None while these are not known.
+        is_answer: Whether it answers its messages, so that a skill may do something; known at the commit.
         error_reported: The `error` was shown.
         undo_effects: Undoes what a skill has done for it.
         has_effect: A tool or function was called for it, or a skill has changed something.
@@ -191,6 +194,8 @@ class ReplyProduction:
     without_words: bool = False
     state: ReplyState = ReplyState.HELD
     commit: CommitTurn | None = None
+    effect_of: Callable[[Sequence[Message]], SkillEffect | None] | None = None
+    is_answer: bool = False
     error_reported: bool = False
     undo_effects: Callable[[], None] = lambda: None
     has_effect: bool = False

@@ -169,7 +169,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def own_home() -> "MatchingSkill | None":
         return effects.own_home
 
-    language = settings.assistant.language
+    language, follows = settings.assistant.language, bool(settings.assistant.languages)
     if model is None:
         alone = SkillsChat(
             skills,
@@ -182,11 +182,12 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             facts=facts,
             room=room,
             own_home=own_home,
+            follows=follows,
         )
         effects.effect_of = alone.effect_of
         return alone
     answers = settings.skills.enabled and settings.skills.before_llm
-    checked = CheckedChat(model, partial(not_set_text, skills_answer=answers), language, running)
+    checked = CheckedChat(model, partial(not_set_text, skills_answer=answers), language, running, follows=follows)
     if answers:
         recalling = model if isinstance(model, RecallingChat) else None
         inner = model if recalling is None else recalling.model
@@ -208,6 +209,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             facts=facts,
             room=room,
             own_home=own_home,
+            follows=follows,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
             prefill=prefill,
         )

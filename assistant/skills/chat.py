@@ -19,7 +19,17 @@ from assistant.skills.kinds import MatchingSkill
 from assistant.skills.languages.language import base_language, load_language
 from assistant.skills.lists.items import ListItem
 from assistant.skills.skills import Skills
-from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
+from llm.chat import (
+    PLAIN,
+    AnsweringEndpoint,
+    ChatEvent,
+    ChatModel,
+    ChatOptions,
+    Finished,
+    Message,
+    Token,
+    spoken_language,
+)
 from llm.errors import LlmBroken
 
 
@@ -51,6 +61,7 @@ class SkillInputs(TypedDict, total=False):
         facts: Returns what is remembered of the user; None without a memory. Called once per answer.
         room: Returns the name of the room in which the user speaks. Called once per answer.
         own_home: Returns the skill of the conversation's own home; None: it has none. Called once per answer.
+        follows: Whether the conversation follows the language of the user; else it has one, whatever was spoken before.
     """
 
     running: Callable[[], Running]
@@ -61,6 +72,7 @@ class SkillInputs(TypedDict, total=False):
     facts: Callable[[], tuple[Fact, ...] | None]
     room: Callable[[], str]
     own_home: Callable[[], MatchingSkill | None]
+    follows: bool
 
 
 class SkillQuery:
@@ -98,6 +110,7 @@ class SkillQuery:
         self._facts = inputs.get("facts", _no_memory)
         self._room = inputs.get("room", _no_room)
         self._own_home = inputs.get("own_home", _no_home)
+        self._follows = inputs.get("follows", True)
         self._with_own_home: tuple[MatchingSkill, Skills] | None = None
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
@@ -157,7 +170,7 @@ class SkillQuery:
 
     def _language_of(self, messages: Sequence[Message]) -> str:
         """Returns the language of the last words of the user; the conversation's one if it is not known."""
-        return next((message.language for message in reversed(messages) if message.language), self.language)
+        return spoken_language(messages if self._follows else (), self.language)
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         last_reply = _last_content(messages, "assistant")

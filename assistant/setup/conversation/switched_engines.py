@@ -1,11 +1,11 @@
 """The engines of one conversation, which its client may change while it runs."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+from assistant.pipeline.change_gate import ChangeGate
 from assistant.pipeline.engines import Engines
 from audio.stt import (
     LanguageDetector,
@@ -26,40 +26,6 @@ from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 Engine = TypeVar("Engine", bound=Recognizer | Voice | ChatModel)
 
 
-class ChangeGate:
-    """Holds requests to the language model while a change of the engines is made, so that the next reply has them.
-
-    Attributes:
-        waiting: Number of requests that wait.
-    """
-
-    def __init__(self) -> None:
-        self._open = asyncio.Event()
-        self._open.set()
-        self.waiting = 0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether requests pass at once."""
-        return self._open.is_set()
-
-    def close(self) -> None:
-        """Holds requests from now on; whoever closes the gate opens it after a bounded time."""
-        self._open.clear()
-
-    def open(self) -> None:
-        """Lets all requests pass."""
-        self._open.set()
-
-    async def pass_through(self) -> None:
-        """Waits until the gate is open."""
-        self.waiting += 1
-        try:
-            await self._open.wait()
-        finally:
-            self.waiting -= 1
-
-
 class SwitchedEngines:
     """Engines whose recognizer, voice and language model can be replaced.
 
@@ -74,7 +40,7 @@ class SwitchedEngines:
     def __init__(self, first: Engines) -> None:
         self.first = self.current = first
         self.first_effect_of = first.skill_effects.effect_of
-        self.gate = ChangeGate()
+        self.gate = first.change
         self.engines = replace(
             first,
             recognizer=_SwitchedRecognizer(lambda: self.current.recognizer),

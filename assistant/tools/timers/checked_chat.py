@@ -8,7 +8,17 @@ from assistant.skills.answers import Running
 from assistant.tools.timers.agreement import agrees
 from assistant.tools.timers.claims import claims_timer, is_about_timers, may_claim
 from assistant.tools.timers.timer_tools import FUNCTIONS
-from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Finished, FunctionCall, Message, Token
+from llm.chat import (
+    PLAIN,
+    ChatEvent,
+    ChatModel,
+    ChatOptions,
+    Finished,
+    FunctionCall,
+    Message,
+    Token,
+    spoken_language,
+)
 
 CHECKED_SENTENCES = 3
 """Sentences at the beginning of an answer that are checked. A claim comes first, or after "Sure!"."""
@@ -43,6 +53,8 @@ class CheckedChat:
         not_set: Callable[[str], str],
         language: str,
         running: Callable[[], Running] = Running,
+        *,
+        follows: bool = True,
     ) -> None:
         """Checks the answers of another model.
 
@@ -51,12 +63,14 @@ class CheckedChat:
             not_set: Returns the sentence that replaces an answer with a false claim, in the language of a BCP 47 tag.
             language: That of the conversation, for words of the user without one.
             running: Returns what is set.
+            follows: Whether the conversation follows the language of the user; see `SkillInputs`.
         """
         self.model = model
         self.name = model.name
         self._not_set = not_set
         self._language = language
         self._running = running
+        self._follows = follows
 
     @property
     def detail(self) -> str:
@@ -83,7 +97,7 @@ class CheckedChat:
         asked = messages
         if about and not options.functions and messages[-1].role == "user":
             asked = (*messages[:-1], Message("system", NOTE), messages[-1])
-        language = next((message.language for message in reversed(messages) if message.language), self._language)
+        language = spoken_language(messages if self._follows else (), self._language)
         check = _Check(about, self._not_set(language), lambda sentence: agrees(sentence, self._running()))
         async with aclosing(self._checked(self.model.stream(asked, options), check, may_call)) as events:
             async for event in events:

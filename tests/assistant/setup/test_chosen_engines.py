@@ -54,9 +54,9 @@ async def server_with_home(
             yield served, loader, choices
 
 
-async def commanded(first: Engines, chosen: ChosenEngines, text: str) -> str:
+async def commanded(first: Engines, chosen: ChosenEngines, text: str, *earlier: Message) -> str:
     """Gives a command. Returns the answer, when the home has done it."""
-    messages: Sequence[Message] = [Message("user", text)]
+    messages: Sequence[Message] = [*earlier, Message("user", text)]
     answer = "".join([e.text async for e in chosen.engines.model.stream(messages) if isinstance(e, Token)]).strip()
     assert chosen.effect_of is not None
     effects = first.skill_effects
@@ -118,3 +118,11 @@ async def test_weather_is_told_in_a_chosen_language(monkeypatch: pytest.MonkeyPa
         assert first.tools is not None
         await first.tools.call("weather", '{"place": "Paris"}')
         assert [request.query["language"] for request in served.of("/v1/search")] == ["de"]
+
+
+async def test_chosen_language_counts_after_speech_in_a_followed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with server_with_home(monkeypatch, "assistant.language=en fr") as (_served, loader, choices):
+        first = await loader.engines()
+        chosen = await choices.engines(first, EngineWish(language="de"))
+        spoken = Message("user", "quelle heure est-il", language="fr"), Message("assistant", "Il est dix heures.")
+        assert await commanded(first, chosen, "Wie viel ist zwei plus zwei?", *spoken) == "Das ergibt 4."

@@ -36,6 +36,7 @@ from web.page_api import settings, voice_sample
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(120)]
 
 ESPEAK = "espeak-ng"
+GERMAN = {"input": {"transcription": {"language": "de"}}}
 INSTALLED, MAKE = engine_options._voices, chosen_engines._voice
 VOICES = (OfferedVoice("de_DE-anna-medium", "de"), OfferedVoice("en_US-amy-medium", "en"), OfferedVoice(ESPEAK, ""))
 
@@ -144,6 +145,15 @@ async def test_choice_is_in_force_for_the_next_request(tmp_path: Path, *, reply_
         assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt 4."
         pending = [event["pending"] for event in client.events_of("repartee.choices")]
         assert pending == [["language"], []]
+
+
+async def test_request_right_after_a_choice_has_its_effect(tmp_path: Path) -> None:
+    async with client_of(tmp_path) as (server, client):
+        await client.send("session.update", session={"type": "realtime", "audio": GERMAN})
+        assert "Timer" in await answered(client, "Stelle einen Timer auf fünf Minuten")
+        (conversation,) = server.connections._conversations.values()
+        effects = conversation.realtime_session.session.engines.skill_effects
+        assert effects.timers.any_set
 
 
 async def test_line_decides_on_the_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
