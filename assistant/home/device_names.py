@@ -39,6 +39,10 @@ class NamedDevice:
     beside: Words
     has_kind: bool
 
+    def has_joined(self, word: str) -> bool:
+        """Returns whether a word that is joined of two, "" for none, surely is a part of the name or its place."""
+        return not word or any(likeness(word, part) > _SAME_NAME for part in (*self.parts, *self.beside))
+
 
 def written_names(device: Device) -> tuple[str, ...]:
     """Returns the names of a device. A single Roman numeral at the end may be a letter, too: "Lamp V"."""
@@ -52,11 +56,12 @@ def parts_of(words: Words) -> Words:
     return (*words, *(first + second for first, second in pairwise(words)))
 
 
-def joined_ways(words: Words) -> Iterable[Words]:
-    """Yields the words with two neighbours as one word: "wi fi router" as "wifi router"."""
+def joined_ways(words: Words) -> Iterable[tuple[Words, str]]:
+    """Yields the words with two neighbours as one word, and this word: "wi fi router" as "wifi router"."""
     for index in range(len(words) - 1):
-        if not (words[index] + words[index + 1]).isdecimal():
-            yield (*words[:index], words[index] + words[index + 1], *words[index + 2 :])
+        joined = words[index] + words[index + 1]
+        if not joined.isdecimal():
+            yield (*words[:index], joined, *words[index + 2 :]), joined
 
 
 def joined_words(words: Words) -> str:

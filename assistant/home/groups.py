@@ -20,6 +20,7 @@ class GroupWords:
         joints: Match "and" between two names.
         exceptions: Match "except" before a name.
         switching: Words that say what is done: "on", "off".
+        particles: Those of `switching` with which no name begins: "turn on the fan, oven off".
         negations: Words with which nothing is done: "not".
         verbs: Words with which an order begins: "turn".
         joint: The word "and".
@@ -28,6 +29,7 @@ class GroupWords:
     joints: re.Pattern[str]
     exceptions: re.Pattern[str]
     switching: frozenset[str]
+    particles: frozenset[str]
     negations: frozenset[str]
     verbs: frozenset[str]
     joint: str
@@ -44,6 +46,8 @@ class GroupWords:
         firsts, lasts = [part[0] for part in parts[1:]], [part[-1] for part in parts]
         if not firsts:
             return False
+        if parts[0][0] in self.particles:
+            return True
         return not self.verbs.isdisjoint(firsts) or not self.switching.isdisjoint((*firsts, *lasts))
 
     def is_refused(self, text: str) -> bool:
@@ -57,9 +61,10 @@ class GroupWords:
 
 def group_words(data: Mapping[str, Any], verbs: frozenset[str]) -> GroupWords:
     """Returns the words of a language for `find_group`, from the file of the skill. `verbs`: see `GroupWords`."""
-    switching, negations = (frozenset(data[name].split()) for name in ("switching", "negations"))
+    names = ("switching", "particles", "negations")
+    switching, particles, negations = (frozenset(data[name].split()) for name in names)
     joints, exceptions = _between(data["joints"]), _between(data["exceptions"])
-    return GroupWords(joints, exceptions, switching, negations, verbs, data["joints"][0])
+    return GroupWords(joints, exceptions, switching, particles, negations, verbs, data["joints"][0])
 
 
 def _between(runs: Sequence[str]) -> re.Pattern[str]:
@@ -74,9 +79,13 @@ def with_joints(index: HomeIndex, parts: Sequence[str], words: GroupWords) -> st
     """
     text = parts[0]
     for part in parts[1:]:
-        first, second = (index.place(side) is not None for side in (text, part))
+        is_polite = not index.has_place(part) and not index.without_place(part)
+        first, second = (
+            all(index.place(name) is not None for name in words.joints.split(side)) for side in (text, part)
+        )
         is_place = first != second and not index.has_place(part if first else text)
-        text = f"{text} {part}" if words.joins(f"{part} ") or is_place else f"{text} {words.joint} {part}"
+        is_joined = words.joins(f"{part} ") or is_place or is_polite
+        text = f"{text} {part}" if is_joined else f"{text} {words.joint} {part}"
     return text
 
 
@@ -89,7 +98,7 @@ def find_group(index: HomeIndex, text: str, query: Query, words: GroupWords) -> 
     if exact is None and words.is_other_order(text):
         return None
     parts = (exact,) if exact is not None else _parts(index, text, query, words)
-    return None if parts is None else _joined(parts)
+    return None if parts is None else _joined([_chosen(index, part, query.chosen) for part in parts])
 
 
 def _without(index: HomeIndex, text: str, excluded: str, query: Query, words: GroupWords) -> Found | Unclear | None:
@@ -103,6 +112,13 @@ def _without(index: HomeIndex, text: str, excluded: str, query: Query, words: Gr
     gone = {name for part in rest for name in _ids(part)}
     left = tuple(device for device in base.devices if device.id not in gone)
     return Found(left, by_name=False, is_list=True) if left else None
+
+
+def _chosen(index: HomeIndex, part: Found | Unclear, ids: frozenset[str]) -> Found | Unclear:
+    """Returns the devices that were chosen of those that are unclear; else the same."""
+    if not isinstance(part, Unclear) or ids.isdisjoint(part.ids):
+        return part
+    return Found(tuple(device for device in index.state.devices if device.id in ids), by_name=len(ids) == 1)
 
 
 def _ids(part: Found | Unclear) -> tuple[str, ...]:
@@ -122,6 +138,9 @@ def _joined(parts: Sequence[Found | Unclear]) -> Found | Unclear:
 def _parts(index: HomeIndex, text: str, query: Query, words: GroupWords) -> tuple[Found | Unclear, ...] | None:
     """Returns what each name means; None if one means nothing."""
     is_joined = 1 < len(words.joints.split(text)) <= _MAX_PARTS
+    first = index.fold(words.joints.split(text)[0])
+    if is_joined and not index.words.both.isdisjoint(first[:1]) and index.words.plural.isdisjoint(first):
+        text = text.partition(" ")[2]  # "both the lamp and the fan"
     if is_joined and (parts := _union(index, text, query, words)) is not None:
         return parts
     single = index.find(text, query)

@@ -115,7 +115,7 @@ class HomeIndex:
             words = tuple(word for word in words if word != "1")  # "the bedroom one"
         is_wide = self._means_all(folded_words)
         near = "" if every or is_wide else query.near
-        exact, is_certain = ([], True) if every or is_here else same_name(words, allowed)
+        exact, is_certain = ([], True) if every or is_here else self._same_name(words, allowed)
         if is_here:
             both_ways = (self._significant(all_words), words)  # "the room lamp"; "the desk lamp here"
             exact = next(filter(None, (with_name(joined_words(way), allowed) for way in both_ways)), [])
@@ -127,6 +127,18 @@ class HomeIndex:
         others = tuple(word for word in rest if self._kind(word) is None and word not in self.words.everywhere)
         every = every or (not others and bool(rest) and not meant and not count)  # "turn off the house"
         return _Said(words, rest, others, meant, exact, is_certain, place, near, count, every, is_wide, is_here)
+
+    def _same_name(self, words: Words, allowed: Sequence[NamedDevice]) -> tuple[list[NamedDevice], bool]:
+        """Returns the devices with this name; none for the plural of several in a place: "the kitchen lights"."""
+        exact, is_certain = same_name(words, allowed)
+        place, rest = self._place(words) if self.words.plural.intersection(words) else (None, ())
+        meant = {self._kind(word) for word in rest}
+        if place is not None and None not in meant and not with_name(joined_words(words), exact):
+            several = {
+                named.device.id for named in allowed if _is_in(named.device, place) and named.device.kind in meant
+            }
+            exact = exact if len(several) < 2 else []
+        return exact, is_certain
 
     def _of_kinds(self, said: _Said, query: Query, here: Sequence[NamedDevice]) -> Found | Unclear | None:
         """Returns the devices of a place, of a kind, or of the whole home; None if other words are said, too."""
@@ -142,7 +154,7 @@ class HomeIndex:
             return _counted_group(group, said.count) if group else None
         is_wide = said.every or said.is_wide
         is_single = said.place is None and not (in_room or is_wide or query.together)
-        is_several = said.every or any(word in self.words.plural for word in said.rest)
+        is_several = is_wide or any(word in self.words.plural for word in said.rest)
         is_single = (is_single or query.everything == ()) and not is_several
         return _of_group(group, is_single=is_single, is_answer=query.is_answer and not is_wide)
 
@@ -179,7 +191,7 @@ class HomeIndex:
     def named(self, text: str, query: Query) -> Found | Unclear | None:
         """Returns the devices whose whole name `text` is; None for other words."""
         allowed = [named for named in self._named if query.allows(named.device)]
-        exact, is_certain = same_name(self._plain(text), allowed)
+        exact, is_certain = self._same_name(self._plain(text), allowed)
         return _one_of(_nearest(exact, query.near), is_certain=is_certain) if exact else None
 
     def place(self, text: str) -> str | None:
@@ -286,10 +298,10 @@ class HomeIndex:
 
         The second value is whether the words are certainly theirs.
         """
-        for way in (words, *joined_ways(words)):
+        for way, joined in ((words, ""), *joined_ways(words)):
             matches, is_certain = self._best_by_part(way, meant, among)
             if matches:
-                return matches, is_certain
+                return matches, is_certain and all(named.has_joined(joined) for named in matches)
         return [], True
 
     def _best_by_part(

@@ -88,6 +88,7 @@ class Query:
         only: Returns whether a device may be meant; None: each may.
         is_answer: Whether the assistant asked which device is meant, so that a number alone is enough.
         near: The area or floor that is meant if none is named; "" for none.
+        chosen: Ids of the devices that the user chose where the words were unclear.
     """
 
     kinds: Sequence[Kind]
@@ -97,6 +98,7 @@ class Query:
     only: Callable[[Device], bool] | None = None
     is_answer: bool = False
     near: str = ""
+    chosen: frozenset[str] = frozenset()
 
     def allows(self, device: Device) -> bool:
         """Returns whether a device may be meant, wherever it is."""

@@ -210,6 +210,13 @@ class HomeSkill:
             index = tables.index_of(state)
             words = with_joints(index, tables.fold.parts(words, text), tables.groups)
             meant = find_group(index, words, query, tables.groups)
+            asked_for = _device_words(match)
+            if is_answer and isinstance(meant, Found) and tables.groups.joints.search(asked_for):
+                ids = frozenset(device.id for device in meant.devices)
+                whole = find_group(
+                    index, asked_for, replace(query, only=measures, is_answer=False, chosen=ids), tables.groups
+                )
+                meant = whole if isinstance(whole, Found) and ids <= {device.id for device in whole.devices} else meant
         else:
             meant = _of_room(state, query, is_of_room=match.intent == "home_temperature")
         if tells_names and isinstance(meant, Found):

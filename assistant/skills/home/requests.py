@@ -85,8 +85,8 @@ class HomeRequest:
         shown = list(unclear.names[:MAX_ASKED])
         more = len(unclear.names) > MAX_ASKED
         names = self.language.piece("home_and_more", names=", ".join(shown)) if more else either(self.language, shown)
-        which = "home_which" if unclear.ids else "home_which_room"
-        answer = self.say("home_sure" if len(unclear.names) == 1 else which, names=names)
+        of_devices = "home_sure" if len(unclear.names) == 1 else "home_which"
+        answer = self.say(of_devices if unclear.ids else "home_which_room", names=names)
         question = WhichName(SKILL, self.match, tuple(shown), unclear.ids)
         return replace(answer, question=question, question_text=answer.text.partition(":")[0])
 

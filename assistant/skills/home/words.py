@@ -154,11 +154,12 @@ class WordFolder:
 
     def parts(self, words: str, text: str) -> list[str]:
         """Returns `words` divided where `text` has a comma between them."""
+        own = set(self(words))
+        between = [part for part in map(self, text.split(",")) if own & set(part)]  # without "uh"
         commas = {
-            (before, after[0])
-            for left, right in pairwise(text.split(","))
-            if (after := self(right))
-            for before in self(left)[-2:]  # "the lamp, the fan"; "the lamp off, the fan"
+            (before, right[0])
+            for left, right in pairwise(between)
+            for before in left[-2:]  # "the lamp, the fan"; "the lamp off, the fan"
         }
         parts, last = [""], ""
         for word in words.split():

@@ -123,6 +123,7 @@ def test_similar_word_is_asked_for(said: str, asked: str, does: str) -> None:
     ("said", "does"),
     [
         ("turn on a dime", "-"),
+        ("start the mode time", "-"),
         ("run for ten minutes", "-"),
         ("run ten minutes", "-"),
         ("run the ten minute heater", "turn_on switch.heater"),
@@ -206,6 +207,21 @@ def test_unknown_room_of_here_is_asked_for(code: str, request_: str, asked: str,
 )
 def test_all_of_those_asked_for_are_meant(said: str, does: str) -> None:
     assert done_by(ask(said, **after(ask("turn on the light")))) == does
+
+
+@pytest.mark.parametrize(
+    ("said", "does"),
+    [
+        ("turn on the deck lamp and the night light", "turn_on light.desk light.night"),
+        ("turn on the night light and the deck lamp", "turn_on light.night light.desk"),
+        ("turn on the deck lamp and the night light in ten minutes", "Fri 22:53 turn_on light.desk light.night"),
+    ],
+)
+def test_answer_about_one_device_keeps_the_others(said: str, does: str) -> None:
+    answer = ask_home(CLOSE_NAMES, said)
+    assert answer is not None
+    assert (answer.text, done_by(answer)) == ("Do you mean Desk lamp?", "-")
+    assert done_by(ask_home(CLOSE_NAMES, "yes", **after(answer))) == does
 
 
 def test_pronoun_of_a_later_turn_is_planned() -> None:
