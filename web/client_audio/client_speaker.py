@@ -118,7 +118,7 @@ class ClientSpeaker:
         before = self._playing
         if before is not None and before.sound_id == sound_id:
             return
-        if before is not None and before.ended and not before.finished and before.sent > before.heard(self._now_s()):
+        if before is not None and before.ended and not before.finished:  # its end is to be reported yet
             self._trailing.append(before)
         self._playing = _Playback(sound_id)
         self._changed.set()

@@ -203,6 +203,17 @@ async def test_late_audio_is_played_late() -> None:
     assert 1000 in client.leaves_at_ms  # the first position reported after the silence
 
 
+async def test_end_is_reported_if_the_next_reply_begins_just_before_the_report() -> None:
+    async with open_reply() as client:
+        await play(client, 200)
+        client.speaker.on_disconnect()
+        await asyncio.sleep(5)
+        client.speaker.on_reconnect(None, None)
+        client.speaker.open(NamedSound("next"))
+        await asyncio.sleep(0.1)
+        assert len(client.finished_at_ms) == 1
+
+
 async def test_end_is_reported_once_even_after_the_last_audio() -> None:
     async with open_reply() as client:
         await client.speaker.play_chunk(REPLY, sound(300))
