@@ -117,7 +117,9 @@ class HomeSkill:
             if words and tables.times.is_time(words) and not self._is_name(tables, words):
                 continue  # "run for ten minutes"
             answer = self._answer(tables, match, words, text, room)
-            if answer is not None and not answer.missing:
+            if answer is None or _is_guess(tables, answer, words):
+                continue
+            if not answer.missing:
                 return answer
             unknown = unknown or answer
         return unknown
@@ -358,6 +360,13 @@ def _matches(tables: HomeTables, text: str) -> list[tuple[str, TemplateMatch]]:
 def _is_pronoun(tables: HomeTables, words: str) -> bool:
     """Returns whether the words for the devices are "it", "that"."""
     return bool(words) and all(word in tables.words.pronouns for word in tables.fold(words))
+
+
+def _is_guess(tables: HomeTables, answer: SkillAnswer, words: str) -> bool:
+    """Returns whether only one word, without an article, is similar to a name: "start over" is not the oven."""
+    question, folded = answer.question, tables.fold(words)
+    is_of_one = isinstance(question, WhichName) and len(question.ids) == 1
+    return is_of_one and len(folded) == 1 and not folded[0].isdecimal()
 
 
 def _device_words(match: TemplateMatch) -> str:

@@ -8,7 +8,7 @@ from support.services.furnished_home import done_by, furnished_home
 from support.services.quiet_home import NOW, QuietHome, ask_home, home_with
 from support.texts.sentence_table import Section, sentence_cases
 
-from assistant.home import Device, HomeState, names_key
+from assistant.home import Device, HomeState, Kind, names_key
 from assistant.skills.answers import AlarmState, CancelAlarms, Running, SetAlarm, SkillAnswer
 from assistant.skills.dialog.memory import Memory, Remember
 from assistant.skills.languages.language import LANGUAGES
@@ -124,6 +124,7 @@ def test_similar_word_is_asked_for(said: str, asked: str, does: str) -> None:
     [
         ("turn on a dime", "-"),
         ("start the mode time", "-"),
+        ("open date", "-"),
         ("run for ten minutes", "-"),
         ("run ten minutes", "-"),
         ("run the ten minute heater", "turn_on switch.heater"),
@@ -137,6 +138,29 @@ def test_similar_word_is_asked_for(said: str, asked: str, does: str) -> None:
 )
 def test_similar_words_and_everything_open_nothing(said: str, does: str) -> None:
     assert done_by(ask_home(CLOSE_NAMES, said)) == does
+
+
+@pytest.mark.parametrize(
+    ("code", "order", "kind", "name"),
+    [
+        ("en", "unlock the {}", "lock", "Front door"),
+        ("en", "open the {}", "garage", "Garage door"),
+        ("de", "entriegle die {}", "lock", "Hintertür"),
+        ("de", "öffne das {}", "garage", "Garagentor"),
+        ("fr", "déverrouille la {}", "lock", "Porte d'entrée"),
+        ("fr", "ouvre le {}", "garage", "Portail"),
+        ("es", "desbloquea la {}", "lock", "Puerta principal"),
+        ("es", "abre el {}", "garage", "Portón"),
+    ],
+)
+def test_other_letter_opens_nothing(code: str, order: str, kind: Kind, name: str) -> None:
+    home = home_with(Device(f"{'cover' if kind == 'garage' else 'lock'}.it", name, "closed", kind))
+    home.kinds |= {kind}
+    assert done_by(ask_home(home, order.format(name), code)) != "-"
+    for index, letter in enumerate(name[:-1]):
+        if letter.isalpha():
+            said = f"{name[:index]}{'m' if letter != 'm' else 'k'}{name[index + 1 :]}".lower()
+            assert done_by(ask_home(home, order.format(said), code)) == "-", said
 
 
 @pytest.mark.parametrize(
