@@ -171,9 +171,9 @@ async def test_home_ends_with_null_and_no_other_session_has_it() -> None:
 async def test_command_for_later_is_made_by_the_client() -> None:
     async with HomeHarness().running() as harness:
         await harness.update(repartee={"home": HOME, "room": "Galley"})
-        assert await harness.say("turn off the light in ten minutes") == "In 10 minutes: Light off."
+        assert await harness.say("turn off the light in two days") == "In 48 hours: Light off."
         effects = harness.session.engines.skill_effects
-        effects.local_now = lambda: build.local_now() + timedelta(minutes=10)
+        effects.local_now = lambda: build.local_now() + timedelta(days=2)
         await harness.sound(400, loud=False)
         await harness.until("repartee.home.call", 1)
     assert harness.called == [("light.turn_off", ["light.kitchen"])]
