@@ -165,7 +165,7 @@ class HomePort(Protocol):
 
     @property
     def key(self) -> str:
-        """Names the home for commands that are planned: `SERVERS_HOME`, or `CLIENTS_HOME` with its owner."""
+        """Names the home for commands that are planned: `SERVERS_HOME`, or `CLIENTS_HOME` with its id and owner."""
         ...
 
     def act(

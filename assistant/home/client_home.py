@@ -21,15 +21,19 @@ class SentHome:
         state: The devices, of allowed kinds only.
         kinds: The kinds of devices that may be used.
         owner: Id of whoever has the rights with which the client calls services; "" for no one in particular.
+        id: Id of the home, which tells it from another one with the same devices; "" for none.
     """
 
     state: HomeState
     kinds: frozenset[str]
     owner: str = ""
+    id: str = ""
 
     @property
     def key(self) -> str:
-        """See `HomePort`: a planned command is made with the rights of the one who has planned it."""
+        """See `HomePort`: a planned command is made in its home, with the rights of the one who has planned it."""
+        if self.id:
+            return f"{CLIENTS_HOME}@{self.id!r}:{self.owner}"
         return f"{CLIENTS_HOME}:{self.owner}" if self.owner else CLIENTS_HOME
 
 

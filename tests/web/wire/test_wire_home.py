@@ -71,6 +71,13 @@ def test_too_many_devices_change_nothing() -> None:
     assert len(used({"entities": many[1:]}).state.devices) == MAX_ENTITIES
 
 
+def test_planned_commands_belong_to_one_home() -> None:
+    """Two homes of one user may have devices with the same ids."""
+    ids: list[dict[str, str]] = [{}, {"id": "a"}, {"id": "b"}, {"id": "a", "owner": "b"}, {"owner": "a"}]
+    assert len({used({"entities": [LAMP], **fields}).key for fields in ids}) == len(ids)
+    assert sent({"entities": [LAMP], "id": "x" * 65})[1] == ["session.repartee.home.id"]
+
+
 def test_planned_commands_belong_to_the_owner_of_the_home() -> None:
     keys = [used({"entities": [LAMP], **owner}).key for owner in ({}, {"owner": "a"}, {"owner": "b"})]
     assert len(set(keys)) == 3

@@ -32,7 +32,8 @@ MAX_ENTITIES = 500
 MAX_ALIASES = 16
 MAX_ATTRIBUTES = 32
 MAX_ENTITY_ID_CHARS = 255
-MAX_OWNER_CHARS = 64
+MAX_ID_CHARS = 64
+"""Characters of the id of a home, and of its owner."""
 
 
 def _attributes(value: object, path: str) -> Mapping[str, object]:
@@ -55,7 +56,8 @@ _STATE = {
 }
 _ENTITY = {**_STATE, "name": Field(_NAME), "aliases": _ALIASES, "area": Field(_NAME)}
 _HOME = {
-    "owner": Field(text(max_chars=MAX_OWNER_CHARS)),
+    "id": Field(text(max_chars=MAX_ID_CHARS)),
+    "owner": Field(text(max_chars=MAX_ID_CHARS)),
     "allow": Field(listing(one_of(*GUARDED), maximum=len(GUARDED))),
     "floors": Field(listing(any_value, maximum=MAX_PLACES)),
     "areas": Field(listing(any_value, maximum=MAX_PLACES)),
@@ -92,7 +94,7 @@ def _home(value: object, path: str, refusals: Refusals) -> SentHome:
     known = tuple(devices.values())
     places = tuple(filter(None, areas)), tuple(filter(None, floors))
     state = HomeState(known, *places, names_key(known, *places, aliases), aliases)
-    return SentHome(state, kinds, fields.get("owner", ""))
+    return SentHome(state, kinds, fields.get("owner", ""), fields.get("id", ""))
 
 
 def _each(

@@ -6,6 +6,7 @@ from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ConfigEntryAuthFailed, ConfigEntryNotReady
+from homeassistant.helpers import instance_id
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
 
 from .agent import Agent
@@ -30,7 +31,8 @@ async def async_setup_entry(hass: HomeAssistant, entry: ReparteeConfigEntry) -> 
             translation_key=error.key,
             translation_placeholders={"address": server.url},
         ) from error
-    agent = entry.runtime_data = Agent(hass, server, offer, ExposedHome(hass, entry.options.get(CONF_ALLOW, ())))
+    home = ExposedHome(hass, entry.options.get(CONF_ALLOW, ()), await instance_id.async_get(hass))
+    agent = entry.runtime_data = Agent(hass, server, offer, home)
     agent.start()
     entry.async_on_unload(entry.add_update_listener(_reload))
     await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)

@@ -55,12 +55,19 @@ class ExposedHome:
         on_states: Called with the states that have changed.
     """
 
-    def __init__(self, hass: HomeAssistant, allow: Sequence[str]) -> None:
-        """`allow`: the kinds "lock" and "garage", if they may be used."""
+    def __init__(self, hass: HomeAssistant, allow: Sequence[str], home_id: str) -> None:
+        """Sees nothing before `start`.
+
+        Args:
+            hass: Home Assistant.
+            allow: The kinds "lock" and "garage", if they may be used.
+            home_id: Tells this home from another one of the same user, whose devices may have the same ids.
+        """
         self.on_home: Callable[[Description], None] = lambda _home: None
         self.on_states: Callable[[list[Description]], None] = lambda _states: None
         self._hass = hass
         self._allow = tuple(allow)
+        self._home_id = home_id
         self._ids: frozenset[str] = frozenset()
         self._names: dict[str, str] = {}
         self._changed: dict[str, State] = {}
@@ -99,6 +106,7 @@ class ExposedHome:
         area_list = list(areas.async_list_areas())[:MAX_PLACES]
         floor_names = {floor.floor_id: floor.name[:MAX_NAME_CHARS] for floor in floors.async_list_floors()}
         return {
+            "id": self._home_id,
             "allow": list(self._allow),
             "floors": [_place(floor) for floor in list(floors.async_list_floors())[:MAX_PLACES]],
             "areas": [
