@@ -155,12 +155,13 @@ def _union(index: HomeIndex, text: str, query: Query, words: GroupWords) -> tupl
         first = _union(index, before, query, words) if single is None else (single,)
         if first is None:
             continue
-        second = index.named(after, query) or index.find(_like(index, before, after), query)
+        second = index.named(after, query) or index.find(_like(index, words.joints.split(before), after), query)
         if second is not None:
             return *first, second
     return None
 
 
-def _like(index: HomeIndex, before: str, after: str) -> str:
+def _like(index: HomeIndex, before: Sequence[str], after: str) -> str:
     """Returns a name that is only a place with the kind before: "the fans in the hall and the office"."""
-    return f"{index.without_place(before)} {after}" if index.place(after) is not None else after
+    kinds = (kind for name in reversed(before) if (kind := index.without_place(name)))
+    return f"{next(kinds, '')} {after}" if index.place(after) is not None else after
