@@ -37,7 +37,7 @@ def run(command: list[str | Path], folder: Path) -> None:
     assert done.returncode == 0, done.stdout[-12_000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("checks", ["flow_checks.py", "agent_checks.py"])
+@pytest.mark.parametrize("checks", ["flow_checks.py", "agent_checks.py", "lost_connection_checks.py"])
 def test_integration_works_in_home_assistant(checks: str, python: Path, tmp_path: Path) -> None:
     options = ["-q", "-p", "no:cacheprovider", "--show-capture=no", "--tb=short", f"--basetemp={tmp_path / 'home'}"]
     run([python, "-m", "pytest", *options, "--confcutdir=.", checks], COMPONENT)

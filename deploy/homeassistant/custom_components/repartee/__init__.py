@@ -8,8 +8,9 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ConfigEntryAuthFailed, ConfigEntryNotReady
 from homeassistant.helpers import instance_id
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from homeassistant.helpers.storage import Store
 
-from .agent import Agent
+from .agent import STORE_VERSION, Agent
 from .const import CONF_ALLOW, DOMAIN
 from .home import ExposedHome
 from .server import Server, ServerError
@@ -32,8 +33,8 @@ async def async_setup_entry(hass: HomeAssistant, entry: ReparteeConfigEntry) -> 
             translation_placeholders={"address": server.url},
         ) from error
     home = ExposedHome(hass, entry.options.get(CONF_ALLOW, ()), await instance_id.async_get(hass))
-    agent = entry.runtime_data = Agent(hass, server, offer, home)
-    agent.start()
+    agent = entry.runtime_data = Agent(hass, server, offer, home, _store(hass, entry))
+    await agent.start()
     entry.async_on_unload(entry.add_update_listener(_reload))
     await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)
     return True
@@ -45,6 +46,15 @@ async def async_unload_entry(hass: HomeAssistant, entry: ReparteeConfigEntry) ->
     if unloaded:
         await entry.runtime_data.aclose()
     return unloaded
+
+
+async def async_remove_entry(hass: HomeAssistant, entry: ReparteeConfigEntry) -> None:
+    """Deletes what the agent has kept."""
+    await _store(hass, entry).async_remove()
+
+
+def _store(hass: HomeAssistant, entry: ReparteeConfigEntry) -> Store[list[str]]:
+    return Store(hass, STORE_VERSION, f"{DOMAIN}.{entry.entry_id}")
 
 
 async def _reload(hass: HomeAssistant, entry: ReparteeConfigEntry) -> None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-import json
 import random
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ import aiohttp
 from homeassistant.core import Context
 
 from .const import LOGGER
+from .events import event_of, item, update
 from .server import CONNECT_TIMEOUT_S, Server, ServerError
 
 ANSWER_TIMEOUT_S = 60.0
@@ -78,6 +78,7 @@ class Conversation:
     Attributes:
         has_timers: Whether something is set that the server will do or tell later.
         question: The latest question; None: there was none.
+        on_plans: Called with whether a reminder, or a command for later, is set.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Conversation:
     ) -> None:
         """`owner`: id of the user with whose rights services are called; "" for none."""
         self.has_timers = False
+        self.on_plans: Callable[[bool], None] = lambda _any: None
         self._owner = owner
         self.question: Question | None = None
         self._http = http
@@ -100,11 +102,18 @@ class Conversation:
         self._asked = 0
         self._responses: dict[str, str] = {}  # texts of responses that nobody has asked for, by id
         self._reply_id = ""
+        self._has_arrived = False  # the server's history has the question
+        self._missed_answer = ""  # the answer in the history that follows it
         self._told: tuple[str, str] | None = None  # language and room that the server knows; None: no settings yet
         self._knows_history = False
         self._unsettled: set[str] = set()  # settings that are not in force yet
         self._settling = asyncio.Event()
         self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered."""
+        return self._asking.locked()
 
     @property
     def connected(self) -> bool:
@@ -132,7 +141,7 @@ class Conversation:
     def send_home(self, home: Mapping[str, Any]) -> None:
         """Sends the home after a change, if there is a connection."""
         if self._told is not None:
-            self._start(self._send(_update({"repartee": {"home": {**home, "owner": self._owner}}})))
+            self._start(self._send(update({"repartee": {"home": {**home, "owner": self._owner}}})))
 
     def send_states(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Sends states that have changed, if there is a connection."""
@@ -157,6 +166,7 @@ class Conversation:
         await self._connect()
         self._asked += 1
         self._reply, self._reply_id = asyncio.Queue(), ""
+        self._has_arrived, self._missed_answer = False, ""
         wanted = question.language, question.room
         if self._told != wanted:
             self._told = wanted
@@ -165,16 +175,16 @@ class Conversation:
         if not self._knows_history:
             self._knows_history = True
             for role, text in question.history[-MAX_HISTORY:]:
-                await self._send(_item(role, text))
-        await self._send(_item("user", question.text))
+                await self._send(item(role, text))
         name = str(self._asked)
+        await self._send(item("user", question.text, f"question_{name}"))
         await self._send(
             {"type": "response.create", "event_id": f"ask_{name}", "response": {"metadata": {_REQUEST: name}}}
         )
 
     async def _configure(self, *, with_home: bool) -> None:
         self._unsettled.add("settings")
-        await self._send(_update(self._settings(self.question, with_home=with_home)))
+        await self._send(update(self._settings(self.question, with_home=with_home)))
 
     async def _until_settled(self) -> None:
         """Waits until the settings are in force: another language takes a moment to load. Raises ServerError."""
@@ -187,17 +197,28 @@ class Conversation:
             raise ServerError("late", self._server.url) from None
 
     async def _next_part(self, question: Question) -> str | None:
-        """Returns the next part of the answer; None at its end. Raises ServerError.
-
-        A question whose answer has not begun is asked again, once, when the connection is lost: nothing was done yet.
-        """
+        """Returns the next part of the answer; None at its end. Raises ServerError."""
         part = await self._next_event()
         if isinstance(part, ServerError) and part.key == "connection_lost" and not self._reply_id:
-            await self._request(question)
+            await self._resume(question)
             part = await self._next_event()
         if isinstance(part, ServerError):
             raise part
         return part
+
+    async def _resume(self, question: Question) -> None:
+        """Connects again, and repeats the question if the server has not got it. Raises ServerError.
+
+        A command must not be done twice. A conversation that goes on sends its history first: an answer that was
+        complete is in it, and one under way follows.
+        """
+        await self._connect()
+        await self._until_settled()
+        if not self._has_arrived:
+            await self._request(question)
+        elif self._missed_answer and self._reply is not None:
+            self._reply.put_nowait(self._missed_answer)
+            self._reply.put_nowait(None)
 
     async def _next_event(self) -> str | ServerError | None:
         assert self._reply is not None
@@ -256,7 +277,7 @@ class Conversation:
     async def _first_event(self, socket: aiohttp.ClientWebSocketResponse) -> Mapping[str, Any]:
         """Returns session.created. Raises ServerError: the server closes a connection that it refuses."""
         message = await socket.receive()
-        event = _event_of(message) if message.type is aiohttp.WSMsgType.TEXT else None
+        event = event_of(message) if message.type is aiohttp.WSMsgType.TEXT else None
         if event is not None and event["type"] == "session.created" and isinstance(event.get("session"), dict):
             return event
         if event is not None and event["type"] == "error":
@@ -267,7 +288,7 @@ class Conversation:
         """Handles the server's events until the connection is lost; then connects again."""
         try:
             async for message in socket:
-                event = _event_of(message) if message.type is aiohttp.WSMsgType.TEXT else None
+                event = event_of(message) if message.type is aiohttp.WSMsgType.TEXT else None
                 if event is not None:
                     self._receive(event)
         finally:
@@ -277,6 +298,7 @@ class Conversation:
                 self._unsettled.clear()
                 self._settling.set()
             self._responses.clear()
+            self._has_arrived, self._missed_answer = False, ""
             self._fail_reply("connection_lost")
         if not self._closed:
             await self._reconnect(FIRST_WAIT_S)
@@ -299,17 +321,29 @@ class Conversation:
                 self._add_text(str(event.get("response_id")), str(event.get("delta") or ""))
             case "response.done":
                 self._end(event["response"])
+            case "conversation.item.done":
+                self._note_item(event["item"])
             case "session.updated":
                 self._settle("settings", settled=True)
             case "repartee.choices":
                 self._settle("choices", settled=not event.get("pending"))
             case "repartee.timers":
-                self.has_timers = bool(event.get("timers"))
+                self._note_timers(event.get("timers") or [])
             case "repartee.home.call":
-                context = self.question.context if self.question is not None else Context()
+                context = self.question.context if self.question is not None else Context(user_id=self._owner or None)
                 self._start(self._call(event, context))
             case "error":
                 self._note_error(event["error"])
+
+    def _note_item(self, item: Mapping[str, Any]) -> None:
+        if item.get("id") == f"question_{self._asked}":
+            self._has_arrived = True
+        elif self._has_arrived and item.get("role") == "assistant":
+            self._missed_answer = "".join(str(part.get("text") or "") for part in item.get("content") or ())
+
+    def _note_timers(self, timers: Sequence[Mapping[str, Any]]) -> None:
+        self.has_timers = bool(timers)
+        self.on_plans(any(timer.get("kind") == "reminder" for timer in timers))  # planned commands are shown as such
 
     def _settle(self, what: str, *, settled: bool) -> None:
         (self._unsettled.discard if settled else self._unsettled.add)(what)
@@ -358,22 +392,3 @@ class Conversation:
         task = asyncio.get_running_loop().create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _update(session: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "session.update", "session": {"type": "realtime", **session}}
-
-
-def _item(role: str, text: str) -> dict[str, Any]:
-    kind = "output_text" if role == "assistant" else "input_text"
-    item = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
-    return {"type": "conversation.item.create", "item": item}
-
-
-def _event_of(message: aiohttp.WSMessage) -> dict[str, Any] | None:
-    """Returns a server event; None if it is none."""
-    try:
-        event = json.loads(message.data)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and isinstance(event.get("type"), str) else None

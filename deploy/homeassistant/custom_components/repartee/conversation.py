@@ -34,6 +34,7 @@ class ReparteeConversationEntity(conversation.ConversationEntity):
     _attr_has_entity_name = True
     _attr_name = None
     _attr_supported_features = conversation.ConversationEntityFeature.CONTROL
+    _attr_supports_streaming = True  # Home Assistant 2025.4 does not read it yet
 
     def __init__(self, entry: ReparteeConfigEntry) -> None:
         self._entry = entry

@@ -1,7 +1,7 @@
 """Repartee as the assistant: pipeline, streaming, devices, permissions, lost servers."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -279,6 +279,53 @@ async def test_planned_command_survives_a_restart_of_the_server(
     async with asyncio.timeout(30):
         while not is_on(lamps, "light.floor_lamp"):  # noqa: ASYNC110 - the server does it
             await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("may", [True, False])
+async def test_planned_command_of_a_user_survives_a_reload(
+    lamps: HomeAssistant, entry: MockConfigEntry, hass_admin_user: User, hass_read_only_user: User, may: bool
+) -> None:
+    """The server makes it only on a connection of the user who has planned it, and with these rights."""
+    user = hass_admin_user if may else hass_read_only_user
+    await ask(lamps, "turn on the floor lamp in 6 seconds", context=Context(user_id=user.id))
+    async with asyncio.timeout(2):
+        while not entry.runtime_data.planners:  # noqa: ASYNC110 - the server tells it after the answer
+            await asyncio.sleep(0.05)
+    await lamps.config_entries.async_reload(entry.entry_id)
+    assert len(entry.runtime_data.conversations) == 2, "the standby and the user's"
+    asked: list[str | None] = []
+    call = entry.runtime_data.home.call
+
+    async def note(fields: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        asked.append(context.user_id)
+        return await call(fields, context)
+
+    entry.runtime_data.home.call = note
+    async with asyncio.timeout(30):
+        while not asked:  # noqa: ASYNC110 - the server does it
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(1)
+    assert asked == [user.id]
+    assert is_on(lamps, "light.floor_lamp") is may
+    assert entry.runtime_data.planners == frozenset()
+
+
+async def test_conversation_that_is_answered_does_not_end(
+    home: HomeAssistant, entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("custom_components.repartee.agent.MAX_CONVERSATIONS", 1)
+    monkeypatch.setattr("custom_components.repartee.agent.IDLE_S", 0.0)
+    first = home.async_create_task(ask(home, "tell me a story about a lamp"))
+    await asyncio.sleep(0.6)
+    for _ in range(2):
+        await ask(home, "what is two plus two")
+    assert not first.done()
+    assert speech_of(await first) == "".join(WORDS)
+
+
+def test_home_assistant_is_told_that_answers_are_streamed(home: HomeAssistant, entry: MockConfigEntry) -> None:
+    entity = home.data["entity_components"]["conversation"].get_entity(AGENT)
+    assert entity._attr_supports_streaming, "newer versions than this one read it, and speak while it is written"
 
 
 async def test_timer_is_told_at_its_satellite(home: HomeAssistant, entry: MockConfigEntry) -> None:
