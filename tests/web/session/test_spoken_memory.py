@@ -81,12 +81,16 @@ async def test_memory_is_used_by_voice(code: str, tmp_path: Path) -> None:
             options = {"conversation": {"browser": BROWSER}, "playout": False}
             await client.send("session.update", session={"type": "realtime", "repartee": options})
             await client.until("repartee.conversation")
+            heard_ms = 0.0
             for number, (_, answer) in enumerate(said, 1):
                 speaking = tasks.create_task(speak(client))
                 await client.until("response.done", number, within_s=60)
                 speaking.cancel()
                 with suppress(asyncio.CancelledError):
                     await speaking
+                # Speech within a second of the reply's onset would belong to the question before.
+                await asyncio.sleep((client.sound_ms - heard_ms) / 1000 + 0.5)
+                heard_ms = client.sound_ms
                 told = client.events_of("response.output_audio_transcript.done")[-1]["transcript"]
                 assert answer in told
                 if number == 1:
