@@ -787,8 +787,9 @@ class Session:
             return False
         onset, end = self._audio_input.onset, effect.speech_end
         level_dbfs = self._levels.level_dbfs(onset, end)
-        text = self.context.parts_of(self.context.languages.of(effect.reply_id.turn)).normalize_text(effect.text)
-        speech = CommittedSpeech(text, self._loop_time_of(onset), self._loop_time_of(end), level_dbfs)
+        normalize = self.context.parts_of(self.context.languages.of(effect.reply_id.turn)).normalize_text
+        times_s = self._loop_time_of(onset), self._loop_time_of(end)
+        speech = CommittedSpeech(effect.text, normalize, *times_s, level_dbfs)
         answered = self.answers_speech(speech)
         self._answered_speech = effect.reply_id if answered else None
         return answered

@@ -145,9 +145,9 @@ class Skills:
             return None
         if context.running.ringing and self._only_stops_ring(taken.words, code):
             return None
-        match = None if taken.has_pause else self.match(text, code)
+        match = self.match(text, code)
         if match is not None and match.open_ended and not match.missing:
-            return None  # "remind me to tell Anna never mind"
+            return None  # "remind me to tell Anna, never mind": the words may be the reminder's
         dropped = self.answer(taken.request, context)
         if dropped is None or dropped.missing:
             return None

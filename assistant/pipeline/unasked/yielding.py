@@ -8,6 +8,7 @@ deaf      the wake word is heard again               hearing, and the awaited tu
 any       the awaited turn commits, or is discarded  the same; it is dropped, as if it had not been heard
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from assistant.turns.effects import CommitTurn
@@ -23,16 +24,23 @@ class CommittedSpeech:
     """Speech of the user that is about to be answered.
 
     Attributes:
-        text: Its words as they are spoken: numbers in words.
+        words: Its words as they were recognized.
+        normalize: Converts written to spoken text.
         began_s: Loop time of its onset.
         ended_s: Loop time of its last sample.
         level_dbfs: Its mean level.
     """
 
-    text: str
+    words: str
+    normalize: Callable[[str], str]
     began_s: float
     ended_s: float
     level_dbfs: float
+
+    @property
+    def text(self) -> str:
+        """Its words as they are spoken: numbers in words. Takes milliseconds."""
+        return self.normalize(self.words)
 
 
 def answer_all(_speech: CommittedSpeech) -> bool:

@@ -19,14 +19,12 @@ class TakenBack:
         later: The words behind; "" for none.
         words: The words that take it back.
         is_correction: Whether the words only count with others behind them: "no, the lamp".
-        has_pause: Whether a punctuation mark stands before the words. Otherwise they may be a part of free words.
     """
 
     request: str
     later: str
     words: str
     is_correction: bool
-    has_pause: bool
 
     @property
     def repeats(self) -> bool:
@@ -48,11 +46,12 @@ class TakenBackWords:
             if match is None or not text[: match.start()].strip():
                 continue
             later = text[match.end() :].strip(" ,;:.!?…–—-")
-            is_correction = pattern is self._correction
+            # ", no," with words behind it corrects, with none it takes back.
+            is_correction = pattern is self._correction or bool(later and self._correction.match(text, match.start()))
             if is_correction and not later:
                 continue
             words = match["behind_pause"] or match.groupdict().get("alone") or ""
-            return TakenBack(text[: match.start()], later, words, is_correction, match["behind_pause"] is not None)
+            return TakenBack(text[: match.start()], later, words, is_correction)
         return None
 
 

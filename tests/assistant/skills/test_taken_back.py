@@ -55,6 +55,7 @@ def test_order_that_is_taken_back_is_not_done(code: str) -> None:
         ("en", "turn on the oven, no, the kettle", "turn_on switch.kettle"),
         ("en", "turn on the oven, I mean the kettle", "turn_on switch.kettle"),
         ("en", "turn on the oven, forget it, sing me a song", "-"),
+        ("en", "turn the oven on and leave it", "turn_on switch.oven"),
         ("de", "schalte an den Ofen, ich meine den Wasserkocher", "-"),
         ("fr", "allume le four, non, la bouilloire", "turn_on switch.kettle"),
         ("es", "enciende el horno, no, el hervidor", "turn_on switch.kettle"),
@@ -77,6 +78,34 @@ def test_stop_behind_an_order_ends_what_rings() -> None:
     rung = Rung(1, SetTimer(60.0, None, "Your timer is done."))
     answer = ask_home(home("en"), "turn on the oven, stop", running=Running(rung=rung, ringing=(rung,)))
     assert done_by(answer) == "turn_on switch.oven"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "remind me tomorrow at five to tell Bob thanks, but no thanks",
+        "remind me tomorrow at five to say yes, or no",
+        "remind me tomorrow at five to call the bank, and wait",
+    ],
+)
+def test_free_words_of_a_reminder_take_nothing_back(said: str) -> None:
+    talk = Talk("en")
+    talk.say(said)
+    assert talk.effects.timers.any_set
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("en", "set a timer for five minutes, no, eight"),
+        ("de", "stell einen Timer auf fünf Minuten, nein, acht"),
+        ("fr", "mets un minuteur de cinq minutes, non, huit"),
+    ],
+)
+def test_timer_that_is_corrected_is_set(code: str, said: str) -> None:
+    talk = Talk(code)
+    talk.say(said)
+    assert talk.effects.timers.any_set
 
 
 def test_timer_that_is_taken_back_is_not_set() -> None:

@@ -99,7 +99,7 @@ async def test_end_is_shown_as_disconnected(tmp_path: Path) -> None:
     async def lose_sound_card() -> None:
         async with displayed(script(tmp_path, f'echo "$2" >> {output}'), str(file)) as (display, _):
             display.show("listening")
-            await eventually(output.exists)
+            await eventually(lambda: output.exists() and output.read_text() == "listening\n")
             raise OSError("the sound card is gone")
 
     with pytest.raises(ExceptionGroup):
