@@ -181,6 +181,7 @@ class _Running:
     client: DecodeClient
     decode: Decode
     hang: HangDetector
+    thorough: bool = False
     steps: int = 0  # counted in the model's thread
     unwanted: threading.Event = field(default_factory=threading.Event)
     watch: asyncio.TimerHandle | None = None
@@ -301,8 +302,8 @@ class DecodeScheduler:
     def _next_decode(self, pool: ModelWorkers) -> tuple[DecodeClient, Kind] | None:
         """Returns the next segment to serve and why.
 
-        Requested transcripts come first, in the order of their requests. Then come pauses, dips and interim decodes,
-        the conversation that has waited longest first; last, what is in the background.
+        Requested transcripts come first, in the order of their requests, those of recordings last. Then come pauses,
+        dips and interim decodes, the conversation that has waited longest first; last, what is in the background.
         """
         candidates = []
         for client in self._clients:
@@ -330,6 +331,8 @@ class DecodeScheduler:
             for running in self._running
             if running.client.share.background or (running.decode.kind in PREEMPTIBLE and not _is_useful(running))
         ]
+        # A thorough decode that begins again beside another client is an ordinary one.
+        thorough = [running for running in self._running if running.thorough]
         for client in self._clients:
             if client.share.background:
                 continue
@@ -339,7 +342,8 @@ class DecodeScheduler:
             kind = client.needed_decode(self._segments_per_worker(pool))
             if kind not in {*REQUESTED, "pause", "probability_dip"}:
                 continue
-            for running in own or (() if kind == "probability_dip" else useless):
+            others = [*useless, *thorough] if kind in REQUESTED else useless
+            for running in own or (() if kind == "probability_dip" else others):
                 # A pause does not abort another pause: its result may be the only one that comes before the end.
                 if kind in REQUESTED or running.decode.kind in EARLY or running.client.share.background:
                     running.unwanted.set()
@@ -372,7 +376,7 @@ class DecodeScheduler:
         self._served += 1
         share.served = self._served
         # The workers share their threads' times.
-        running = _Running(client, decode, HangDetector(pool.need_s * (pool.model.workers + pool.spare)))
+        running = _Running(client, decode, HangDetector(pool.need_s * (pool.model.workers + pool.spare)), thorough)
 
         def done(decoded: Decoded | None) -> None:
             if not self._end(running):
@@ -522,10 +526,10 @@ def _is_urgent(client: DecodeClient, kind: Kind) -> bool:
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:
     if client.share.background:
-        return 4, client.share.served
+        return 5, client.share.served
     if client.oldest_ticket is not None:
-        return 0, client.oldest_ticket
-    return (1 if kind == "pause" else 2 if kind == "probability_dip" else 3), client.share.served
+        return int(client.share.thorough), client.oldest_ticket
+    return (2 if kind == "pause" else 3 if kind == "probability_dip" else 4), client.share.served
 
 
 def _is_useful(running: _Running) -> bool:

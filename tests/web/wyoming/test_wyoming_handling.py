@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.engines.scripted_engines import SequenceRecognizer
-from support.servers.session_server import SessionServer, real_engines
+from support.servers.session_server import SessionServer, eventually, real_engines
 from support.servers.wyoming_client import speech, wyoming_client, wyoming_server
 from support.services import llm_server
 from wyoming.asr import Transcribe, Transcript
@@ -50,7 +50,7 @@ async def test_next_question_refers_to_the_first(tmp_path: Path) -> None:
         assert await answer_of(server, "set a timer for ten minutes", "first") == "Your 10 minute timer is set."
         assert await answer_of(server, "how long is left?", "first") == "10 minutes are left."
         assert await answer_of(server, "how long is left?", "second") == "There is no timer."
-        assert [record["outcome"] for record in server.records()] == ["answered"] * 3
+        await eventually(lambda: [record["outcome"] for record in server.records()] == ["answered"] * 3)
 
 
 async def test_several_conversations_are_answered_at_once(tmp_path: Path) -> None:

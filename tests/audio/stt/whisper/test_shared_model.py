@@ -572,6 +572,24 @@ async def test_failure_fails_pending_requests_and_reloads_once(model: Path, moni
         ]
 
 
+async def test_live_speech_does_not_wait_for_a_recording(model: Path, monitor: DecodeMonitor) -> None:
+    async with loaded(sharing(model)) as shared:
+        file = Conversation(shared, 1)
+        file.recognizer.expect_recording(is_recording=True)
+        monitor.is_holding = True
+        file.say(ENOUGH_S)
+        async with asyncio.TaskGroup() as tasks:
+            recorded = tasks.create_task(file.words())
+            await monitor.until(1)
+            person = Conversation(shared, 2)
+            person.say(ENOUGH_S)
+            spoken = tasks.create_task(person.words())
+            await asyncio.sleep(0.01)
+            monitor.release_all()
+        assert (recorded.result(), spoken.result()) == ("what time is", "what time is")
+        assert [number for number, _ in monitor.order] == [1, 2, 1], "it is aborted, and begun again"
+
+
 async def test_failure_without_pending_requests_is_reported(model: Path, monitor: DecodeMonitor) -> None:
     async with loaded(sharing(model)) as shared:
         monitor.is_holding = monitor.broken = True
