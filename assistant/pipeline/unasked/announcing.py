@@ -5,7 +5,8 @@
     new       otherwise                                                 waiting, behind those of its priority
     waiting   nobody speaks; urgent: also otherwise                     speaking
     waiting   `EXPIRES_S` after it was made, or the conversation ends   dropped
-    speaking  another reply or the user ends it before a word of it     waiting, before those of its priority
+    speaking  another reply, or speech, ends it before a word of it     waiting, before those of its priority
+    speaking  its client cancels it before a word of it                 dropped
     speaking  the voice fails for it `MAX_FAILURES` times               dropped
     speaking  a word of it was heard                                    spoken
 

@@ -6,6 +6,7 @@ A sentence is split only where every part is understood, so that "salt and peppe
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from assistant.home import PlannedCalls
 from assistant.skills.answers import (
@@ -80,13 +81,28 @@ def _split(
         later, next_new = _context_after(context, first, new)
         words = before.split()
         rest = _understood(answer(after, later))
-        if rest is None and elides and not first.excepts:
-            rest = elided(words, after, replace(later, memory=Memory()), answer)
+        if elides and not first.excepts:
+            alone = replace(later, memory=Memory())
+            if _is_planned(first) and (rest is None or not _is_planned(rest)):
+                # "Turn off the oven at seven and the fan at eight": eight is a time, too, and no speed.
+                rest = elided(words, after, alone, partial(_planned_answer, answer)) or rest
+            if rest is None:
+                rest = elided(words, after, alone, answer)
         if rest is not None:
             return first, rest
         if (more := _split(after, later, joint, answer, next_new, elides=elides)) is not None:
             return first, *more
     return None
+
+
+def _is_planned(answer: SkillAnswer) -> bool:
+    """Returns whether an answer orders something of the home for later."""
+    return any(isinstance(effect, SetAlarm) and effect.planned is not None for effect in each_effect(answer.effect))
+
+
+def _planned_answer(answer: Answer, text: str, context: SkillContext) -> SkillAnswer | None:
+    answered = answer(text, context)
+    return None if answered is None or not _is_planned(answered) else answered
 
 
 def elided(words: Sequence[str], after: str, context: SkillContext, answer: Answer) -> SkillAnswer | None:
